@@ -1,0 +1,3 @@
+"""The version, readable without importing TensorFlow."""
+
+__version__ = "0.1.0"

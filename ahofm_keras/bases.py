@@ -1,0 +1,294 @@
+"""Univariate bases: knots, B-splines (plain and cyclic), levels of a category, one column as it is.
+
+Every basis is a row of cardinal B-splines of one degree at the integers. What differs is how a raw
+value finds its place on that axis: a number through a monotone warp that spreads the knots, a
+category as the index of its level (degree 0: one box a level). The functions take `numpy` or
+`keras.ops` as `namespace`, so training, prediction and the exported graph share one code path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import comb, factorial
+from typing import Any
+
+import numpy as np
+
+Array = Any
+Namespace = Any
+
+TABLE_POINTS = 256
+EXTRAPOLATIONS = ("clip", "linear", "error")
+
+
+@dataclass(frozen=True)
+class Basis:
+    """A basis and everything that it learned from the training data.
+
+    Args:
+        kind: `"ps"` (P-spline), `"cp"` (cyclic P-spline), `"re"` (levels) or `"linear"`.
+        size: number of functions M.
+        degree: of the B-splines; 0 for levels, 1 for `"linear"`, where it is not used.
+        axis: raw values of the warp's table, rising; for `"linear"` centre and spread.
+        warped: values of the warp at `axis`, from 0 to 1.
+        levels: the categories, sorted: texts, numbers or booleans.
+        extrapolation: `"clip"`, `"linear"` or `"error"` for values outside the training range.
+    """
+
+    kind: str
+    size: int
+    degree: int
+    axis: tuple[float, ...] = ()
+    warped: tuple[float, ...] = ()
+    levels: tuple[Any, ...] = ()
+    extrapolation: str = "clip"
+
+    @property
+    def intervals(self) -> int:
+        """Number of knot intervals between the two ends of the axis."""
+        return self.size if self.kind == "cp" else self.size - self.degree
+
+    @property
+    def period(self) -> int:
+        """Length of the axis where it is a circle, else 0."""
+        return self.size if self.kind == "cp" else 0
+
+    @property
+    def is_spline(self) -> bool:
+        return self.kind in ("ps", "cp")
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "size": self.size,
+            "degree": self.degree,
+            "axis": list(self.axis),
+            "warped": list(self.warped),
+            "levels": list(self.levels),
+            "extrapolation": self.extrapolation,
+        }
+
+    @classmethod
+    def from_json(cls, config: Mapping[str, Any]) -> Basis:
+        return cls(
+            config["kind"],
+            config["size"],
+            config["degree"],
+            tuple(config["axis"]),
+            tuple(config["warped"]),
+            tuple(config["levels"]),
+            config["extrapolation"],
+        )
+
+
+def make_spline(
+    x: np.ndarray,
+    size: int,
+    *,
+    degree: int = 3,
+    knots: str | tuple[float, float] = "adaptive",
+    cyclic: bool = False,
+    extrapolation: str = "clip",
+) -> Basis:
+    """B-splines on evenly spaced knots of a warped axis.
+
+    Args:
+        x: training values `(n,)`, not all equal.
+        size: number of functions.
+        degree: 1 to 3.
+        knots: `"even"` keeps the axis, `"quantile"` takes the distribution function as the axis,
+            `"adaptive"` lies halfway between; a pair gives the two ends of an even axis.
+        cyclic: whether the ends are joined.
+        extrapolation: what happens outside the axis (a cyclic axis goes round instead).
+    """
+    axis, warped = _warp_table(x, knots)
+    return Basis(
+        "cp" if cyclic else "ps",
+        size,
+        degree,
+        tuple(axis.tolist()),
+        tuple(warped.tolist()),
+        extrapolation=extrapolation,
+    )
+
+
+def make_levels(levels: tuple[Any, ...]) -> Basis:
+    """One box a level; a level that is not listed has no function at all."""
+    return Basis("re", len(levels), 0, levels=levels)
+
+
+def make_linear(x: np.ndarray) -> Basis:
+    """The standardised column itself, as in a factorization machine."""
+    return Basis("linear", 1, 1, axis=(float(np.mean(x)), float(np.std(x))))
+
+
+def _warp_table(x: np.ndarray, knots: str | tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
+    """Table of the monotone, piecewise linear map of the axis to [0, 1]."""
+    if not isinstance(knots, str):
+        return np.asarray(knots, float), np.array([0.0, 1.0])
+    values, counts = np.unique(np.asarray(x, float), return_counts=True)
+    if knots == "even":
+        return values[[0, -1]], np.array([0.0, 1.0])
+    # Ties share the middle of their jump, so that an atom of many equal values spreads to both sides.
+    distribution = np.cumsum(counts) - counts / 2
+    distribution = (distribution - distribution[0]) / (distribution[-1] - distribution[0])
+    if len(values) > TABLE_POINTS:
+        wanted = np.linspace(0, 1, TABLE_POINTS)
+        keep = np.unique(np.searchsorted(distribution, wanted).clip(0, len(values) - 1))
+        values, distribution = values[keep], distribution[keep]
+    if knots == "quantile":
+        return values, distribution
+    return values, (distribution + (values - values[0]) / (values[-1] - values[0])) / 2
+
+
+def locate(basis: Basis, x: Array, namespace: Namespace = np) -> Array:
+    """Place of raw values on the basis' axis, where its functions stand at the integers.
+
+    Args:
+        basis: spline, `"linear"`, or levels that are numbers or booleans; indices of levels that are
+            texts come from a lookup (`locate_levels`, or a StringLookup in the graph).
+        x: raw values `(n,)`.
+        namespace: `numpy` or `keras.ops`.
+
+    Returns:
+        `(n,)`: in [0, intervals] for splines (beyond it with `extrapolation="linear"`), the index of
+        the level or -1, or the standardised value.
+    """
+    if basis.kind == "linear":
+        return (x - basis.axis[0]) / basis.axis[1]
+    if basis.kind == "re":
+        return _locate_numbers(basis.levels, x, namespace)
+    low, high = basis.axis[0], basis.axis[-1]
+    if basis.period:
+        x = low + namespace.mod(x - low, high - low)
+    elif basis.extrapolation != "linear":
+        x = namespace.clip(x, low, high)
+    return _interpolate(basis, x, namespace) * basis.intervals
+
+
+def _interpolate(basis: Basis, x: Array, namespace: Namespace) -> Array:
+    axis, warped = np.asarray(basis.axis), np.asarray(basis.warped)
+    slopes = np.diff(warped) / np.diff(axis)
+    if len(axis) == 2:
+        return (x - axis[0]) * slopes[0]
+    cell = namespace.clip(namespace.searchsorted(axis, x, side="right") - 1, 0, len(axis) - 2)
+    start, slope = namespace.take(axis[:-1], cell), namespace.take(slopes, cell)
+    return namespace.take(warped[:-1], cell) + (x - start) * slope
+
+
+def _locate_numbers(levels: tuple[Any, ...], x: Array, namespace: Namespace) -> Array:
+    known = np.asarray(levels, float)
+    place = namespace.clip(namespace.searchsorted(known, x), 0, len(known) - 1)
+    return namespace.where(namespace.take(known, place) == x, place, -1)
+
+
+def locate_levels(levels: tuple[Any, ...], values: np.ndarray) -> np.ndarray:
+    """Index of each value among the levels, -1 where it is not one of them."""
+    if values.dtype != object:
+        return _locate_numbers(levels, values.astype(float), np)
+    index = {level: place for place, level in enumerate(levels)}
+    return np.fromiter((index.get(value, -1) for value in values), int, len(values))
+
+
+def cardinal_splines(
+    place: Array, centres: np.ndarray, degree: int, namespace: Namespace = np
+) -> Array:
+    """Cardinal B-splines N(place - centre) by truncated powers of the distance to the centre.
+
+    N_d(v) = 1/d! sum_k (-1)^k C(d+1, k) max((d+1)/2 - k - |v|, 0)^d. Only the terms with a positive
+    first part are needed because N is even in v, so no large powers cancel.
+
+    Args:
+        place: `(..., 1)` places on the axis, or offsets from the centres, `(..., M)`.
+        centres: `(M,)`, the middles of the functions.
+        degree: 0 gives boxes of width 1.
+        namespace: `numpy` or `keras.ops`.
+
+    Returns:
+        `(..., M)`.
+    """
+    distance = namespace.abs(place - _like(place, centres))
+    if degree == 0:
+        return namespace.where(distance < 0.5, _like(place, 1.0), _like(place, 0.0))
+    total = 0.0
+    for k in range((degree + 2) // 2):
+        reach = (degree + 1) / 2 - k
+        weight = (-1) ** k * comb(degree + 1, k) / factorial(degree)
+        total = total + weight * namespace.maximum(reach - distance, 0.0) ** degree
+    return total
+
+
+def cardinal_slopes(
+    place: Array, centres: np.ndarray, degree: int, namespace: Namespace = np
+) -> Array:
+    """Derivative of `cardinal_splines` by the place: N_d'(v) = N_(d-1)(v + 1/2) - N_(d-1)(v - 1/2)."""
+    before = cardinal_splines(place + 0.5, centres, degree - 1, namespace)
+    return before - cardinal_splines(place - 0.5, centres, degree - 1, namespace)
+
+
+def spline_centres(size: int, degree: int) -> np.ndarray:
+    """Middles of the functions whose knots are the integers from -degree on."""
+    return np.arange(size) - (degree - 1) / 2 if degree else np.arange(size, dtype=float)
+
+
+def evaluate_places(
+    place: Array,
+    size: int,
+    degree: int,
+    *,
+    period: np.ndarray | None = None,
+    straight_beyond: np.ndarray | None = None,
+    namespace: Namespace = np,
+) -> Array:
+    """Functions of a basis at places on its axis.
+
+    Args:
+        place: `(..., 1)`.
+        size: number of functions, the largest where several bases are evaluated together.
+        degree: shared by all.
+        period: length of the axis where it is a circle, broadcastable to `place`.
+        straight_beyond: length of the axis where it goes on as a straight line beyond its ends,
+            broadcastable to `place`.
+        namespace: `numpy` or `keras.ops`.
+
+    Returns:
+        `(..., size)`.
+    """
+    centres = spline_centres(size, degree)
+    if period is not None:
+        length = _like(place, period)
+        offset = place - _like(place, centres)
+        offset = offset - length * namespace.round(offset / length)
+        return cardinal_splines(offset, np.zeros(1), degree, namespace)
+    if straight_beyond is None:
+        return cardinal_splines(place, centres, degree, namespace)
+    inside = namespace.minimum(namespace.maximum(place, 0.0), _like(place, straight_beyond))
+    values = cardinal_splines(inside, centres, degree, namespace)
+    return values + (place - inside) * cardinal_slopes(inside, centres, degree, namespace)
+
+
+def evaluate_basis(basis: Basis, x: np.ndarray) -> np.ndarray:
+    """Dense basis `(n, M)` of raw values, in NumPy."""
+    place = locate_levels(basis.levels, x) if basis.kind == "re" else locate(basis, x)
+    place = np.asarray(place, float)[:, None]
+    if basis.kind == "linear":
+        return place
+    beyond = np.array(float(basis.intervals)) if basis.extrapolation == "linear" else None
+    period = np.array(float(basis.period)) if basis.period else None
+    return evaluate_places(place, basis.size, basis.degree, period=period, straight_beyond=beyond)
+
+
+def center_basis(column_means: np.ndarray) -> np.ndarray:
+    """Orthonormal basis Z `(M, M - 1)` of the coefficients whose function has mean zero.
+
+    With c the column means of B, Z spans the null space of c', so B Z gamma has mean zero for
+    every gamma.
+    """
+    orthonormal, _ = np.linalg.qr(column_means[:, None], mode="complete")
+    return orthonormal[:, 1:]
+
+
+def _like(place: Array, values: Any) -> np.ndarray:
+    """Constants in the precision of `place`: TensorFlow does not mix precisions."""
+    return np.asarray(values, dtype=getattr(place.dtype, "name", place.dtype))

@@ -1,0 +1,246 @@
+"""Data frames, dicts and `tf.data` -> checked, named columns; columns -> batches for Keras."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import tensorflow as tf
+
+from ahofm_keras.errors import DataError
+
+NUMBER, TEXT, BOOLEAN = "number", "text", "boolean"
+
+Columns = dict[str, np.ndarray]
+
+
+def column_names(data: Any) -> list[str]:
+    """Names of the columns of a data frame or dict."""
+    _check_table(data)
+    return [str(name) for name in data]
+
+
+def _check_table(data: Any) -> None:
+    if not isinstance(data, pd.DataFrame | Mapping):
+        raise DataError(
+            "Data must be a pandas data frame or a dict of columns. "
+            f"Received: {type(data).__name__}."
+        )
+
+
+def read_columns(
+    data: Any, names: Iterable[str], kinds: Mapping[str, str] | None = None
+) -> Columns:
+    """The named columns as arrays of one length, checked.
+
+    Args:
+        data: data frame or dict of arrays; scalars are repeated, a dict of scalars is one row.
+        names: columns to read; others are left alone.
+        kinds: what each column was in training (`"number"`, `"text"` or `"boolean"`); without it the
+            kind follows from the column.
+
+    Returns:
+        Numbers as float64, texts as object arrays of `str`, booleans as bool.
+
+    Raises:
+        DataError: a missing column, missing or infinite values, a kind that does not fit, no rows,
+            lengths that differ.
+    """
+    _check_table(data)
+    columns: Columns = {}
+    for name in names:
+        values = _find_column(data, name)
+        columns[name] = _clean_column(values, name, (kinds or {}).get(name))
+    return _same_length(columns, data)
+
+
+def kind_of(values: np.ndarray) -> str:
+    """`"number"`, `"text"` or `"boolean"`, of an array made by `read_columns`."""
+    return {"f": NUMBER, "b": BOOLEAN}.get(values.dtype.kind, TEXT)
+
+
+def _find_column(data: Any, name: str) -> pd.Series:
+    matches = [key for key in data if str(key) == name]
+    if not matches:
+        known = column_names(data)
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f" Did you mean `{close[0]}`?" if close else ""
+        listed = ", ".join(f"`{key}`" for key in known[:10]) + (", ..." if len(known) > 10 else "")
+        raise DataError(
+            f"Column `{name}` is missing.{hint} The data has: {listed or 'no columns'}."
+        )
+    values = data[matches[0]]
+    if len(matches) > 1 or isinstance(values, pd.DataFrame):
+        raise DataError(f"Column `{name}` stands more than once in the data. Rename one of them.")
+    if not isinstance(values, pd.Series):
+        values = np.asarray(values)
+        if values.ndim > 1:
+            raise DataError(f"Column `{name}` must have one dimension, has {values.ndim}.")
+        values = pd.Series(np.atleast_1d(values))
+    return values.reset_index(drop=True)
+
+
+def _clean_column(values: pd.Series, name: str, kind: str | None) -> np.ndarray:
+    missing = values.isna().to_numpy()
+    if missing.any():
+        raise DataError(
+            f"Column `{name}` has {_count(missing, 'missing value')}, first at row "
+            f"{int(np.argmax(missing))}. Drop them, or impute them before fitting."
+        )
+    natural = _natural_kind(values, name)
+    kind = kind or natural
+    if kind == TEXT:
+        return _as_text(values)
+    if kind == BOOLEAN:
+        return _as_boolean(values, name, natural)
+    if natural == TEXT:
+        raise _not_a_number(values, name)
+    numbers = values.to_numpy(dtype=float)
+    infinite = ~np.isfinite(numbers)
+    if infinite.any():
+        raise DataError(
+            f"Column `{name}` has {_count(infinite, 'infinite value')}, first at row "
+            f"{int(np.argmax(infinite))}. Drop them, or replace them before fitting."
+        )
+    return numbers
+
+
+def _natural_kind(values: pd.Series, name: str) -> str:
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return TEXT
+    if pd.api.types.is_bool_dtype(values.dtype):
+        return BOOLEAN
+    if pd.api.types.is_complex_dtype(values.dtype):
+        raise DataError(f"Column `{name}` holds complex numbers. Split it into real columns.")
+    if pd.api.types.is_numeric_dtype(values.dtype):
+        return NUMBER
+    if pd.api.types.is_datetime64_any_dtype(values.dtype) or pd.api.types.is_timedelta64_dtype(
+        values.dtype
+    ):
+        raise DataError(
+            f"Column `{name}` holds dates or durations. Turn it into numbers first, e.g. seconds: "
+            f"`data[{name!r}].astype('int64') / 1e9`."
+        )
+    kinds = {_kind_of_object(value) for value in values}
+    if len(kinds) > 1:
+        odd = next(row for row, v in enumerate(values) if _kind_of_object(v) != TEXT)
+        raise DataError(
+            f"Column `{name}` mixes texts with other values, first at row {odd} "
+            f"({values.iloc[odd]!r}). Make them all numbers, or all texts."
+        )
+    return kinds.pop() if kinds else NUMBER
+
+
+def _kind_of_object(value: Any) -> str:
+    if isinstance(value, bool | np.bool_):
+        return BOOLEAN
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return TEXT
+    return TEXT if isinstance(value, str | bytes) else NUMBER
+
+
+def _as_text(values: pd.Series) -> np.ndarray:
+    return np.array([_text(value) for value in values], dtype=object)
+
+
+def _text(value: Any) -> str:
+    """A category's name; whole numbers keep one spelling whatever their type (1, 1.0)."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _as_boolean(values: pd.Series, name: str, natural: str) -> np.ndarray:
+    if natural == TEXT or not values.isin([0, 1]).all():
+        raise DataError(f"Column `{name}` must be boolean (True or False, 1 or 0), as in training.")
+    return values.to_numpy(dtype=bool)
+
+
+def _not_a_number(values: pd.Series, name: str) -> DataError:
+    row = next((row for row, v in enumerate(values) if not _reads_as_number(v)), 0)
+    return DataError(
+        f"Column `{name}` must be numeric, but row {row} holds {str(values.iloc[row])!r}. Convert it "
+        "with `pandas.to_numeric`."
+    )
+
+
+def _reads_as_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _same_length(columns: Columns, data: Any) -> Columns:
+    lengths = {name: len(values) for name, values in columns.items()}
+    rows = max(lengths.values(), default=0)
+    if isinstance(data, Mapping) and rows > 1:
+        scalars = [name for name in columns if np.ndim(data[name]) == 0]
+        columns |= {name: np.repeat(columns[name], rows) for name in scalars}
+        lengths |= dict.fromkeys(scalars, rows)
+    if len(set(lengths.values())) > 1:
+        first, *_ = lengths
+        other = next(name for name in lengths if lengths[name] != lengths[first])
+        raise DataError(
+            f"Columns must have one length: `{first}` has {lengths[first]} rows, "
+            f"`{other}` has {lengths[other]}."
+        )
+    if columns and not rows:
+        raise DataError("The data has no rows.")
+    return columns
+
+
+def _count(flags: np.ndarray, noun: str) -> str:
+    count = int(flags.sum())
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def split_rows(rows: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Row numbers of a shuffled training and validation part."""
+    order = np.random.default_rng(seed).permutation(rows)
+    held_out = int(round(rows * share))
+    return np.sort(order[held_out:]), np.sort(order[:held_out])
+
+
+def batch_rows(arrays: Any, batch_size: int) -> tf.data.Dataset:
+    """Batches of a structure of arrays that share their first axis, in order, once."""
+    tensors, rows = _as_tensors(arrays)
+
+    def gather(start: tf.Tensor) -> Any:
+        return tf.nest.map_structure(lambda tensor: tensor[start : start + batch_size], tensors)
+
+    return tf.data.Dataset.range(0, rows, batch_size).map(gather).prefetch(2)
+
+
+def shuffle_rows(arrays: Any, batch_size: int, seed: int) -> tf.data.Dataset:
+    """Endless batches of equal size: one permutation of the rows after another.
+
+    A batch may reach over the end of one permutation into the next, so that all batches have one
+    shape (another shape would be compiled again) and every row is used equally often. Only the seed
+    decides the order. Rows are gathered batch by batch: slicing row by row would cost more than a
+    training step.
+    """
+    tensors, rows = _as_tensors(arrays)
+
+    def permute(drawn: tf.Tensor) -> tf.Tensor:
+        order = tf.range(rows, dtype=tf.int64)
+        return tf.random.experimental.stateless_shuffle(order, seed=tf.stack([drawn, drawn]))
+
+    def gather(chosen: tf.Tensor) -> Any:
+        return tf.nest.map_structure(lambda tensor: tf.gather(tensor, chosen), tensors)
+
+    order = tf.data.Dataset.random(seed=seed).map(permute)
+    return order.rebatch(batch_size, drop_remainder=True).map(gather).prefetch(2)
+
+
+def _as_tensors(arrays: Any) -> tuple[Any, int]:
+    tensors = tf.nest.map_structure(tf.convert_to_tensor, arrays)
+    return tensors, int(tf.nest.flatten(tensors)[0].shape[0])

@@ -1,0 +1,223 @@
+"""Response distributions: link, deviance, start, support; as Keras loss and metric.
+
+A family's functions take `numpy` or `keras.ops` as their last argument, so training, tables and tests
+share one formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+from scipy.optimize import brentq
+
+from ahofm_keras.errors import DataError
+
+Array = Any
+Namespace = Any
+
+# Between a probability and 0 or 1, and between a mean and 0, so that logarithms stay finite.
+_SMALLEST = 1e-15
+
+
+@dataclass(frozen=True)
+class Family:
+    """A response distribution with its canonical or usual link.
+
+    Args:
+        name: key in `FAMILIES`.
+        link: name of the link function g.
+        link_function: g, from mean to predictor, NumPy.
+        inverse_link: g^-1, `(eta, namespace) -> mean`.
+        unit_deviance: `(y, mean, namespace) -> 2 (log-likelihood of y at y minus at mean)` at
+            dispersion 1.
+        support: `(y,) -> bool array` of the values that the response may take.
+        support_text: the same in words.
+        scaled: whether the response is standardised inside, because the family is equivariant.
+    """
+
+    name: str
+    link: str
+    link_function: Callable[[Array], Array]
+    inverse_link: Callable[[Array, Namespace], Array]
+    unit_deviance: Callable[[Array, Array, Namespace], Array]
+    support: Callable[[np.ndarray], np.ndarray]
+    support_text: str
+    scaled: bool = False
+
+    def check_response(self, y: np.ndarray, label: str) -> None:
+        """Raise a `DataError` where the response leaves the family's support or does not vary."""
+        outside = ~self.support(y)
+        if outside.any():
+            row = int(np.argmax(outside))
+            raise DataError(
+                f"The response `{label}` of the {self.name} family must be {self.support_text}, but "
+                f"{int(outside.sum()):,} of {len(y):,} values are not; first at row {row}: {y[row]:g}."
+            )
+
+    def start(self, y: np.ndarray, offset: np.ndarray | float = 0.0) -> float:
+        """The intercept of the model without terms: sum of g^-1(a + offset) equals the sum of y."""
+        mean = float(np.mean(y))
+        if np.ndim(offset) == 0:
+            return float(self.link_function(np.asarray(mean))) - float(offset)
+        if self.scaled:
+            return float(np.mean(y - offset))
+
+        def excess(intercept: float) -> float:
+            return float(np.mean(self.inverse_link(intercept + np.asarray(offset), np))) - mean
+
+        centre = float(self.link_function(np.asarray(mean)))
+        reach = 1.0 + float(np.max(np.abs(offset)))
+        return float(brentq(excess, centre - reach, centre + reach))
+
+
+def _log_ratio(y: Array, mean: Array, namespace: Namespace) -> Array:
+    """y log(y / mean), 0 where y is 0."""
+    safe = namespace.where(y > 0, y, namespace.ones_like(y))
+    return namespace.where(y > 0, y * namespace.log(safe / mean), namespace.zeros_like(y))
+
+
+def _positive(mean: Array, namespace: Namespace) -> Array:
+    return namespace.maximum(mean, _SMALLEST)
+
+
+def _bernoulli_deviance(y: Array, mean: Array, namespace: Namespace) -> Array:
+    mean = namespace.clip(mean, _SMALLEST, 1 - _SMALLEST)
+    return -2 * (y * namespace.log(mean) + (1 - y) * namespace.log(1 - mean))
+
+
+def _poisson_deviance(y: Array, mean: Array, namespace: Namespace) -> Array:
+    mean = _positive(mean, namespace)
+    return 2 * (_log_ratio(y, mean, namespace) - (y - mean))
+
+
+def _gamma_deviance(y: Array, mean: Array, namespace: Namespace) -> Array:
+    ratio = y / _positive(mean, namespace)
+    return 2 * (ratio - 1 - namespace.log(ratio))
+
+
+FAMILIES: dict[str, Family] = {
+    family.name: family
+    for family in (
+        Family(
+            "gaussian",
+            "identity",
+            lambda mean: mean,
+            lambda eta, xp: eta,
+            lambda y, mean, xp: (y - mean) ** 2,
+            np.isfinite,
+            "finite",
+            scaled=True,
+        ),
+        Family(
+            "bernoulli",
+            "logit",
+            lambda mean: np.log(mean / (1 - mean)),
+            lambda eta, xp: (1 + xp.tanh(eta / 2)) / 2,  # exp(-eta) would overflow
+            _bernoulli_deviance,
+            lambda y: (y == 0) | (y == 1),
+            "0 or 1",
+        ),
+        Family(
+            "poisson",
+            "log",
+            np.log,
+            lambda eta, xp: xp.exp(eta),
+            _poisson_deviance,
+            lambda y: (y >= 0) & (y == np.floor(y)),
+            "whole numbers from 0 on",
+        ),
+        Family(
+            "gamma",
+            "log",
+            np.log,
+            lambda eta, xp: xp.exp(eta),
+            _gamma_deviance,
+            lambda y: y > 0,
+            "above 0",
+        ),
+    )
+}
+
+
+def get_family(name: str) -> Family:
+    """The family of that name.
+
+    Raises:
+        DataError: naming the families that there are.
+    """
+    if name not in FAMILIES:
+        listed = ", ".join(f"`{known}`" for known in FAMILIES)
+        raise DataError(f"Unknown family {name!r}. Known families: {listed}.")
+    return FAMILIES[name]
+
+
+@keras.saving.register_keras_serializable(package="ahofm_keras")
+class HalfDeviance(keras.losses.Loss):
+    """Half the unit deviance in units of the response's scale: the loss beside which lambda is set.
+
+    The paper minimises a sum of losses plus half the penalty. Keras takes means, so loss and penalty
+    are both divided by n, and the squared error is halved: with a plain mean squared error lambda
+    would be off by a factor of 2.
+
+    Args:
+        family: a key of `FAMILIES`.
+        scale: the response's scale inside the model.
+    """
+
+    def __init__(
+        self,
+        family: str,
+        scale: float = 1.0,
+        name: str = "half_deviance",
+        reduction: str = "sum_over_batch_size",
+    ) -> None:
+        # Responses far from 0 (years, counts of seconds) would lose their digits in float32.
+        super().__init__(name=name, reduction=reduction, dtype="float64")
+        self.family = get_family(family)
+        self.scale = float(scale)
+
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+        # Keras adds the regularizers, which have the precision of the weights.
+        return ops.cast(super().__call__(y_true, y_pred, sample_weight), keras.config.floatx())
+
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        return self.family.unit_deviance(y_true, y_pred, ops) / (2 * self.scale**2)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "family": self.family.name, "scale": self.scale}
+
+
+@keras.saving.register_keras_serializable(package="ahofm_keras")
+class Deviance(keras.metrics.Metric):
+    """Mean unit deviance, without the penalty that Keras mixes into `val_loss`.
+
+    For the gaussian family it is the mean squared error in the response's own units.
+    """
+
+    def __init__(self, family: str, name: str = "deviance", dtype: Any = None) -> None:
+        super().__init__(name=name, dtype=dtype)
+        self.family = get_family(family)
+        self.total = self.add_variable(shape=(), initializer="zeros", name="total", dtype="float64")
+        self.weight = self.add_variable(
+            shape=(), initializer="zeros", name="weight", dtype="float64"
+        )
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        y_true, y_pred = ops.cast(y_true, "float64"), ops.cast(y_pred, "float64")
+        deviance = self.family.unit_deviance(y_true, y_pred, ops)
+        weight = ops.ones_like(deviance)
+        if sample_weight is not None:
+            weight = ops.reshape(ops.cast(sample_weight, "float64"), ops.shape(deviance))
+        self.total.assign_add(ops.sum(weight * deviance))
+        self.weight.assign_add(ops.sum(weight))
+
+    def result(self) -> Any:
+        return self.total / ops.maximum(self.weight, _SMALLEST)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"name": self.name, "dtype": self.dtype, "family": self.family.name}

@@ -1,0 +1,196 @@
+"""The terms that a formula may call: how many features they take, and which keyword arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any
+
+KNOTS = ("adaptive", "even", "quantile")
+BASES = ("ps", "cp", "re")
+
+Check = Callable[[Any], str | None]
+
+
+@dataclass(frozen=True)
+class TermCall:
+    """What a call such as `ahofm(...)` looks like.
+
+    Args:
+        kind: the kind of `TermSpec` that it becomes.
+        features: least and greatest number of features (None: any number).
+        options: keyword argument -> check that gives what it must be, or None where it is right.
+        fixed: options that the name itself sets (`afm` is `ahofm` with D=2).
+    """
+
+    kind: str
+    features: tuple[int, int | None]
+    options: Mapping[str, Check] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _whole(least: int) -> Check:
+    def check(value: Any) -> str | None:
+        right = isinstance(value, int) and not isinstance(value, bool) and value >= least
+        return None if right else f"a whole number of at least {least}"
+
+    return check
+
+
+def _number(least: float, strictly: bool) -> Check:
+    def check(value: Any) -> str | None:
+        right = _is_number(value) and (value > least or (value == least and not strictly))
+        right = right and abs(value) < float("inf")
+        return None if right else f"a number {'above' if strictly else 'of at least'} {least:g}"
+
+    return check
+
+
+def _one_of(*choices: Any) -> Check:
+    def check(value: Any) -> str | None:
+        listed = ", ".join(repr(choice) for choice in choices)
+        right = any(type(value) is type(choice) and value == choice for choice in choices)
+        return None if right else f"one of {listed}"
+
+    return check
+
+
+def _or_tuple(each: Check) -> Check:
+    """A value, or a tuple of them, one an order."""
+
+    def check(value: Any) -> str | None:
+        values = value if isinstance(value, tuple) else (value,)
+        wrong = [reason for reason in map(each, values) if reason]
+        if not values:
+            return f"{each(None)}, or a tuple of them, one an order"
+        return f"{wrong[0]}, or a tuple of them, one an order" if wrong else None
+
+    return check
+
+
+def _or_dict(each: Check) -> Check:
+    """A value for all features, or a dict from feature to value."""
+
+    def check(value: Any) -> str | None:
+        if not isinstance(value, dict):
+            reason = each(value)
+            return f"{reason}, or a dict from feature to value" if reason else None
+        wrong = [reason for reason in map(each, value.values()) if reason]
+        return f"a dict from feature to {wrong[0]}" if wrong else None
+
+    return check
+
+
+def _knots(value: Any) -> str | None:
+    """A way to place knots, or the two ends of the axis."""
+    if isinstance(value, tuple):
+        ends = len(value) == 2 and all(map(_is_number, value)) and value[0] < value[1]
+        return None if ends else "the two ends of the axis in rising order, e.g. (0, 24)"
+    reason = _one_of(*KNOTS)(value)
+    return f"{reason}, or the two ends of the axis, e.g. (0, 24)" if reason else None
+
+
+def _orders(value: Any) -> str | None:
+    values = value if isinstance(value, tuple) else (value,)
+    right = bool(values) and all(_whole(2)(order) is None for order in values)
+    right = right and len(set(values)) == len(values)
+    return None if right else "a tuple of different whole numbers of at least 2, e.g. (2, 3)"
+
+
+_TRUTH = _one_of(True, False)
+_RANK = _or_tuple(_whole(1))
+_AFM = {
+    "F": _RANK,
+    "df": _or_dict(_or_tuple(_number(0, strictly=True))),
+    "k": _or_dict(_whole(2)),
+    "knots": _or_dict(_knots),
+    "main": _TRUTH,
+    "center": _TRUTH,
+}
+_FM = {"F": _RANK, "sp": _number(0, strictly=False), "main": _TRUTH}
+_ORDERS = {"D": _whole(2), "orders": _orders}
+
+TERM_CALLS: dict[str, TermCall] = {
+    "s": TermCall(
+        "s",
+        (1, 1),
+        {
+            "k": _whole(2),
+            "df": _number(0, strictly=True),
+            "bs": _one_of(*BASES),
+            "knots": _knots,
+            "sp": _number(0, strictly=False),
+        },
+    ),
+    "ahofm": TermCall("ahofm", (2, None), {**_ORDERS, **_AFM}),
+    "afm": TermCall("ahofm", (2, None), _AFM, {"D": 2}),
+    "hofm": TermCall("hofm", (2, None), {**_ORDERS, **_FM}),
+    "fm": TermCall("hofm", (2, None), _FM, {"D": 2}),
+    "offset": TermCall("offset", (1, 1)),
+}
+
+
+def check_orders(name: str, options: Mapping[str, Any], features: list[str]) -> str | None:
+    """What is wrong with `D`, `orders`, and the lengths of `F` and `df`, or None.
+
+    `D` must not exceed the number of features; `F=(10, 5)` has one entry an order of interaction;
+    `df=(15, 8, 5)` one an order, main effects first where there are any.
+    """
+    count = len(features)
+    listed = ", ".join(f"`{feature}`" for feature in features[:6]) + (", ..." if count > 6 else "")
+    if "D" in options and "orders" in options:
+        return f"`{name}()` takes `D` or `orders`, not both."
+    if "D" in options and not 2 <= options["D"] <= count:
+        return (
+            f"`D` of `{name}()` must lie between 2 and its number of features.\n"
+            f"    Received: D={options['D']} with {count} features ({listed})."
+        )
+    orders = interaction_orders(options, count)
+    if max(orders) > count:
+        return (
+            f"`orders` of `{name}()` must not exceed its number of features.\n"
+            f"    Received: orders={options['orders']!r} with {count} features ({listed})."
+        )
+    rank = options.get("F")
+    if isinstance(rank, tuple) and len(rank) != len(orders):
+        return (
+            f"`F` of `{name}()` needs one number an order of interaction "
+            f"({len(orders)}: {_listed(orders)}).\n    Received: F={rank!r}."
+        )
+    return _check_df(name, options, orders, features)
+
+
+def _check_df(
+    name: str, options: Mapping[str, Any], orders: tuple[int, ...], features: list[str]
+) -> str | None:
+    given = options.get("df")
+    for value in given.values() if isinstance(given, dict) else (given,):
+        all_orders = (1, *orders) if options.get("main", True) else orders
+        if isinstance(value, tuple) and len(value) != len(all_orders):
+            return (
+                f"`df` of `{name}()` needs one number an order "
+                f"({len(all_orders)}: {_listed(all_orders)}).\n    Received: df={value!r}."
+            )
+    for option in ("df", "k", "knots"):
+        keys = options[option] if isinstance(options.get(option), dict) else {}
+        for key in keys:
+            if key not in features:
+                return f"`{option}` of `{name}()` names `{key}`, which is not one of its features."
+    return None
+
+
+def interaction_orders(options: Mapping[str, Any], count: int) -> tuple[int, ...]:
+    """Orders of interaction that a term asks for: `orders`, or 2..D (2 by default)."""
+    if "orders" in options:
+        given = options["orders"]
+        return tuple(sorted(given)) if isinstance(given, tuple) else (given,)
+    return tuple(range(2, options.get("D", 2) + 1))
+
+
+def _listed(orders: tuple[int, ...]) -> str:
+    return ", ".join(f"order {order}" for order in orders)

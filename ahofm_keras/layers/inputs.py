@@ -1,0 +1,196 @@
+"""Raw named columns -> what the terms work on: places on basis axes, design columns, offsets.
+
+These layers hold no weights. Their values do not change during training, so `fit` computes them once
+and trains on the result; prediction and the exported graph run through them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from ahofm_keras.bases import Basis, locate
+from ahofm_keras.transforms import Expression, evaluate_expression
+
+Array = Any
+
+
+class _RawColumns(keras.layers.Layer):
+    """Base of the layers that read raw columns: computes in float64, so that time stamps keep their
+    digits, and finds the index of text levels by lookup tables."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        # The places leave in the precision of the weights, but are computed in float64.
+        super().__init__(autocast=False, **kwargs)
+        self._lookups: dict[str, keras.layers.StringLookup] = {}
+
+    def _add_lookup(self, key: str, levels: tuple[Any, ...]) -> None:
+        if levels and isinstance(levels[0], str):
+            self._lookups[key] = keras.layers.StringLookup(vocabulary=list(levels))
+
+    def _values(self, expression: Expression, columns: Mapping[str, Array]) -> Array:
+        return evaluate_expression(expression, columns, ops)
+
+    def _level_index(self, key: str, levels: tuple[Any, ...], values: Array) -> Array:
+        """Index among the levels, -1 where the value is none of them."""
+        if key in self._lookups:
+            return ops.cast(self._lookups[key](values), "float64") - 1
+        basis = Basis("re", len(levels), 0, levels=levels)
+        return ops.cast(locate(basis, ops.cast(values, "float64"), ops), "float64")
+
+    def _finish(self, values: Array) -> Array:
+        return ops.cast(values, self.compute_dtype)
+
+
+@keras.saving.register_keras_serializable(package="ahofm_keras")
+class Positions(_RawColumns):
+    """Place of each feature on the axis of its basis.
+
+    Args:
+        features: `(expression, basis)` of each feature, as objects or as JSON.
+
+    Call arguments:
+        columns: dict of raw columns, each `(n,)`.
+
+    Returns:
+        `(n, P)`, a column a feature.
+    """
+
+    def __init__(self, features: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.features = [_read_feature(feature) for feature in features]
+        for place, (_, basis) in enumerate(self.features):
+            self._add_lookup(str(place), basis.levels)
+
+    def call(self, columns: Mapping[str, Array]) -> Array:
+        places = []
+        for place, (expression, basis) in enumerate(self.features):
+            values = self._values(expression, columns)
+            if basis.kind == "re":
+                places.append(self._level_index(str(place), basis.levels, values))
+            else:
+                places.append(locate(basis, values, ops))
+        return self._finish(ops.stack(places, axis=1))
+
+    def compute_output_shape(self, columns_shape: Any) -> tuple[int | None, int]:
+        return (_batch(columns_shape), len(self.features))
+
+    def get_config(self) -> dict[str, Any]:
+        features = [[expression.to_json(), basis.to_json()] for expression, basis in self.features]
+        return {**super().get_config(), "features": features}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Positions:
+        return cls(**config)
+
+
+def _read_feature(feature: Any) -> tuple[Expression, Basis]:
+    expression, basis = feature
+    if isinstance(expression, Mapping):
+        expression = Expression.from_json(expression)
+    return expression, Basis.from_json(basis) if isinstance(basis, Mapping) else basis
+
+
+@keras.saving.register_keras_serializable(package="ahofm_keras")
+class ParametricColumns(_RawColumns):
+    """Standardised design columns of the linear terms.
+
+    Args:
+        terms: for each term a dict with `factors` (pairs of expression and levels), `columns` (the
+            component taken of each factor, -1: none), `centre` and `scale`.
+
+    Call arguments:
+        columns: dict of raw columns, each `(n,)`.
+
+    Returns:
+        `(n, C)`, the columns of all terms side by side. A level not seen in training is 0 in all of
+        its term's raw columns, and its products count as the training mean.
+    """
+
+    def __init__(self, terms: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.terms = [
+            {
+                "factors": [_read_factor(factor) for factor in term["factors"]],
+                "columns": [list(column) for column in term["columns"]],
+                "centre": list(term["centre"]),
+                "scale": list(term["scale"]),
+            }
+            for term in terms
+        ]
+        for i, term in enumerate(self.terms):
+            for j, (_, levels) in enumerate(term["factors"]):
+                self._add_lookup(f"{i}_{j}", levels)
+
+    def call(self, columns: Mapping[str, Array]) -> Array:
+        blocks = [self._block(i, term, columns) for i, term in enumerate(self.terms)]
+        return self._finish(ops.concatenate(blocks, axis=1))
+
+    def _block(self, i: int, term: Mapping[str, Any], columns: Mapping[str, Array]) -> Array:
+        chosen = np.asarray(term["columns"], int).reshape(-1, len(term["factors"]))
+        product: Array = 1.0
+        seen: Array = 1.0
+        for j, (expression, levels) in enumerate(term["factors"]):
+            values = self._values(expression, columns)
+            if levels:
+                index = self._level_index(f"{i}_{j}", levels, values)[:, None]
+                seen = seen * ops.cast(index >= 0, "float64")
+                values = ops.cast(index == np.arange(len(levels), dtype=float), "float64")
+            values = ops.reshape(values, (ops.shape(values)[0], -1))
+            taken = ops.take(values, np.maximum(chosen[:, j], 0), axis=1)
+            product = product * ops.where(chosen[:, j] < 0, ops.ones_like(taken), taken)
+        centred = (product - np.asarray(term["centre"])) / np.asarray(term["scale"])
+        return centred * seen
+
+    def compute_output_shape(self, columns_shape: Any) -> tuple[int | None, int]:
+        return (_batch(columns_shape), sum(len(term["columns"]) for term in self.terms))
+
+    def get_config(self) -> dict[str, Any]:
+        terms = [
+            {**term, "factors": [[e.to_json(), list(levels)] for e, levels in term["factors"]]}
+            for term in self.terms
+        ]
+        return {**super().get_config(), "terms": terms}
+
+
+def _read_factor(factor: Any) -> tuple[Expression, tuple[Any, ...]]:
+    expression, levels = factor
+    if isinstance(expression, Mapping):
+        expression = Expression.from_json(expression)
+    return expression, tuple(levels)
+
+
+@keras.saving.register_keras_serializable(package="ahofm_keras")
+class Offset(_RawColumns):
+    """Sum of the offsets, `(n,)`, in float64.
+
+    Args:
+        expressions: of the offsets, as objects or as JSON.
+    """
+
+    def __init__(self, expressions: Any, **kwargs: Any) -> None:
+        super().__init__(dtype="float64", **{k: v for k, v in kwargs.items() if k != "dtype"})
+        self.expressions = [
+            Expression.from_json(e) if isinstance(e, Mapping) else e for e in expressions
+        ]
+
+    def call(self, columns: Mapping[str, Array]) -> Array:
+        total = self._values(self.expressions[0], columns)
+        for expression in self.expressions[1:]:
+            total = total + self._values(expression, columns)
+        return self._finish(total)
+
+    def compute_output_shape(self, columns_shape: Any) -> tuple[int | None]:
+        return (_batch(columns_shape),)
+
+    def get_config(self) -> dict[str, Any]:
+        config = {**super().get_config(), "expressions": [e.to_json() for e in self.expressions]}
+        return config
+
+
+def _batch(columns_shape: Mapping[str, Any]) -> int | None:
+    return next(iter(columns_shape.values()))[0]

@@ -1,0 +1,93 @@
+"""Contributions of the terms -> predictor -> mean response."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+from keras import ops
+
+from ahofm_keras.families import get_family
+
+Array = Any
+
+
+@keras.saving.register_keras_serializable(package="ahofm_keras")
+class Predictor(keras.layers.Layer):
+    """eta = shift + scale (intercept + sum of contributions) + offset.
+
+    The terms learn a response that is standardised; shift and scale bring it back to its own units.
+    They are added in float64: a response such as a year or a time stamp keeps its digits.
+
+    Args:
+        shift: where the intercept starts, in units of the link.
+        scale: of the response inside the model, 1 where it is not standardised.
+        intercept: whether there is one.
+
+    Call arguments:
+        contributions: list of `(n, c)`.
+        offset: `(n,)` or None.
+
+    Returns:
+        `(n,)`, float64.
+    """
+
+    def __init__(
+        self, shift: float = 0.0, scale: float = 1.0, intercept: bool = True, **kwargs: Any
+    ) -> None:
+        super().__init__(autocast=False, **kwargs)
+        self.shift = float(shift)
+        self.scale = float(scale)
+        self.intercept = intercept
+
+    def build(self, contributions_shape: Any, offset_shape: Any = None) -> None:
+        self.bias = None
+        if self.intercept:
+            self.bias = self.add_weight(name="intercept", shape=(), initializer="zeros")
+
+    def call(self, contributions: Sequence[Array], offset: Array = None) -> Array:
+        total = ops.sum(ops.concatenate(contributions, axis=1), axis=1)
+        if self.bias is not None:
+            total = total + self.bias
+        eta = self.shift + self.scale * ops.cast(total, "float64")
+        return eta if offset is None else eta + offset
+
+    def compute_output_spec(
+        self, contributions: Sequence[Array], offset: Array = None
+    ) -> keras.KerasTensor:
+        return keras.KerasTensor((contributions[0].shape[0],), dtype="float64")
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "shift": self.shift,
+            "scale": self.scale,
+            "intercept": self.intercept,
+        }
+
+
+@keras.saving.register_keras_serializable(package="ahofm_keras")
+class Response(keras.layers.Layer):
+    """The mean of the response, the family's inverse link of the predictor; float64.
+
+    Args:
+        family: a key of `FAMILIES`.
+    """
+
+    def __init__(self, family: str, **kwargs: Any) -> None:
+        super().__init__(autocast=False, dtype="float64", **_without_dtype(kwargs))
+        self.family = get_family(family)
+
+    def call(self, eta: Array) -> Array:
+        return self.family.inverse_link(eta, ops)
+
+    def compute_output_shape(self, eta_shape: Any) -> Any:
+        return eta_shape
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "family": self.family.name}
+
+
+def _without_dtype(kwargs: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in kwargs.items() if key != "dtype"}

@@ -1,0 +1,315 @@
+"""The terms: basis expansion, smooths, factorized interactions, linear effects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from ahofm_keras.bases import evaluate_places
+from ahofm_keras.moments import elementary_symmetric
+from ahofm_keras.regularizers import QuadraticPenalty
+
+Array = Any
+
+
+@keras.saving.register_keras_serializable(package="ahofm_keras")
+class BasisExpansion(keras.layers.Layer):
+    """Bases of several features of one kind, evaluated together, each once.
+
+    Args:
+        columns: which columns of the places it takes, one a feature.
+        sizes: number of functions of each feature; smaller bases are padded to the largest.
+        degree: of the B-splines, shared; 0 for levels, None for the places themselves.
+        cyclic: whether the axes are circles.
+        straight_beyond: length of each axis where functions go on as straight lines beyond its ends,
+            empty where they need not.
+
+    Returns:
+        `(p, n, M)`: features first, so that a feature's basis is one piece of memory and products
+        with coefficients are a plain batched matrix product.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[int],
+        sizes: Sequence[int],
+        degree: int | None,
+        cyclic: bool = False,
+        straight_beyond: Sequence[float] = (),
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.columns = list(columns)
+        self.sizes = list(sizes)
+        self.degree = degree
+        self.cyclic = cyclic
+        self.straight_beyond = list(straight_beyond)
+
+    def call(self, places: Array) -> Array:
+        chosen = ops.take(ops.transpose(places), np.asarray(self.columns), axis=0)[:, :, None]
+        if self.degree is None:
+            return chosen
+        beyond = np.reshape(self.straight_beyond, (-1, 1, 1)) if self.straight_beyond else None
+        period = np.reshape(self.sizes, (-1, 1, 1)) if self.cyclic else None
+        return evaluate_places(
+            chosen,
+            max(self.sizes),
+            self.degree,
+            period=period,
+            straight_beyond=beyond,
+            namespace=ops,
+        )
+
+    def compute_output_shape(self, places_shape: Any) -> tuple[int, int | None, int]:
+        width = 1 if self.degree is None else max(self.sizes)
+        return (len(self.columns), places_shape[0], width)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "columns": self.columns,
+            "sizes": self.sizes,
+            "degree": self.degree,
+            "cyclic": self.cyclic,
+            "straight_beyond": self.straight_beyond,
+        }
+
+
+def _coordinates(
+    transform: np.ndarray, eigenvalues: np.ndarray, smoothing: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Transform and penalty weights of the coordinates in which weights are learned.
+
+    In Demmler-Reinsch coordinates the mean loss of one gaussian smooth has the Hessian I, its penalty
+    lambda diag(s). Dividing the coordinates by sqrt(1 + lambda s) makes their sum the identity: every
+    weight then learns at one speed, however wiggly its function.
+    """
+    stiffness = 1 + smoothing * eigenvalues
+    return transform / np.sqrt(stiffness), smoothing * eigenvalues / stiffness
+
+
+@keras.saving.register_keras_serializable(package="ahofm_keras")
+class Smooth(keras.layers.Layer):
+    """A smooth function of one feature, b(x)' T w with a quadratic penalty on w.
+
+    Args:
+        feature: position of the feature within its `BasisExpansion`.
+        transform: T `(M, r)`, Demmler-Reinsch coordinates of the (centred) basis.
+        eigenvalues: `(r,)` of the penalty in these coordinates.
+        smoothing: lambda.
+
+    Returns:
+        `(n, 1)`.
+    """
+
+    def __init__(
+        self, feature: int, transform: Any, eigenvalues: Any, smoothing: float, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.feature = feature
+        self.transform = np.asarray(transform, float)
+        self.eigenvalues = np.asarray(eigenvalues, float)
+        self.smoothing = float(smoothing)
+        self._to_coefficients, self._penalty = _coordinates(
+            self.transform, self.eigenvalues, self.smoothing
+        )
+
+    def build(self, basis_shape: Any) -> None:
+        self.kernel = self.add_weight(
+            name="kernel",
+            shape=(len(self.eigenvalues),),
+            initializer="zeros",
+            regularizer=QuadraticPenalty(self._penalty),
+        )
+
+    def coefficients(self) -> Array:
+        """Coefficients of the basis functions, `(M,)`."""
+        return ops.matmul(ops.cast(self._to_coefficients, self.compute_dtype), self.kernel)
+
+    def call(self, basis: Array) -> Array:
+        coefficients = self.coefficients()
+        return ops.matmul(basis[self.feature][:, : len(self.transform)], coefficients[:, None])
+
+    def compute_output_shape(self, basis_shape: Any) -> tuple[int | None, int]:
+        return (basis_shape[1], 1)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "feature": self.feature,
+            "transform": self.transform.tolist(),
+            "eigenvalues": self.eigenvalues.tolist(),
+            "smoothing": self.smoothing,
+        }
+
+
+@keras.saving.register_keras_serializable(package="ahofm_keras")
+class FactorizedInteraction(keras.layers.Layer):
+    """All interactions of its features, of one or several orders (the paper's AHOTs).
+
+    eta = sum_f e_d(phi_1f, ..., phi_pf), phi_jf = b_j(x_j)' T_j w_jf, for each order d with factors of
+    its own. One weight of shape `(p, r, F)` an order holds them all, padded where bases differ in
+    size.
+
+    Args:
+        features: for each feature the position of its `BasisExpansion` among the inputs and its
+            position within it.
+        transforms: T_j `(M_j, r_j)` of each feature.
+        eigenvalues: `(r_j,)` of each feature's penalty in these coordinates.
+        orders: dicts with `order` d, `rank` F and `smoothing`, the lambda of each feature.
+        seed: of the factors' random start.
+
+    Call arguments:
+        bases: list of basis expansions `(p_g, n, M_g)`.
+
+    Returns:
+        `(n, number of orders)`.
+    """
+
+    def __init__(
+        self,
+        features: Sequence[Sequence[int]],
+        transforms: Sequence[Any],
+        eigenvalues: Sequence[Any],
+        orders: Sequence[dict[str, Any]],
+        seed: int = 0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.features = [tuple(feature) for feature in features]
+        self.transforms = [np.asarray(transform, float) for transform in transforms]
+        self.eigenvalues = [np.asarray(values, float) for values in eigenvalues]
+        self.orders = [dict(order) for order in orders]
+        self.seed = seed
+
+    def build(self, bases_shape: Any) -> None:
+        width = max(map(len, self.eigenvalues))
+        count = len(self.features)
+        self._to_coefficients = []
+        self.factors = []
+        for place, order in enumerate(self.orders):
+            transforms = np.zeros((count, max(map(len, self.transforms)), width))
+            penalty = np.zeros((count, width))
+            for j, smoothing in enumerate(order["smoothing"]):
+                scaled, weights = _coordinates(self.transforms[j], self.eigenvalues[j], smoothing)
+                transforms[j, : scaled.shape[0], : scaled.shape[1]] = scaled
+                penalty[j, : len(weights)] = weights
+            self._to_coefficients.append(transforms)
+            self.factors.append(self._add_factors(place, order, penalty, width))
+
+    def _add_factors(
+        self, place: int, order: dict[str, Any], penalty: np.ndarray, width: int
+    ) -> Any:
+        shape = (len(self.features), width, order["rank"])
+        return self.add_weight(
+            name=f"factors_{order['order']}",
+            shape=shape,
+            initializer=_FactorStart([len(v) for v in self.eigenvalues], self.seed + place),
+            regularizer=QuadraticPenalty(penalty),
+        )
+
+    def coefficients(self, place: int) -> Array:
+        """Coefficients of the basis functions of all factors of one order, `(p, M, F)`."""
+        transform = ops.cast(self._to_coefficients[place], self.compute_dtype)
+        return ops.matmul(transform, self.factors[place])
+
+    def call(self, bases: Sequence[Array]) -> Array:
+        all_orders = range(len(self.orders))
+        coefficients = ops.concatenate([self.coefficients(i) for i in all_orders], axis=2)
+        phi = self._evaluate(bases, coefficients)
+        columns, start = [], 0
+        for order in self.orders:
+            own = phi[:, :, start : start + order["rank"]]
+            columns.append(ops.sum(elementary_symmetric(own, order["order"], ops), axis=-1))
+            start += order["rank"]
+        return ops.stack(columns, axis=-1)
+
+    def _evaluate(self, bases: Sequence[Array], coefficients: Array) -> Array:
+        """phi of all features and factors `(p, n, F)`, one matrix product a kind of basis."""
+        parts = []
+        for group, basis in enumerate(bases):
+            own = [j for j, (g, _) in enumerate(self.features) if g == group]
+            within = [self.features[j][1] for j in own]
+            if own == list(range(len(self.features))):
+                weights = coefficients
+            else:
+                weights = ops.take(coefficients, np.asarray(own), axis=0)
+            if within != list(range(basis.shape[0])):
+                basis = ops.take(basis, np.asarray(within), axis=0)
+            width = min(basis.shape[2], weights.shape[1])
+            parts.append(ops.matmul(basis[:, :, :width], weights[:, :width]))
+        return parts[0] if len(parts) == 1 else ops.concatenate(parts, axis=0)
+
+    def compute_output_shape(self, bases_shape: Any) -> tuple[int | None, int]:
+        return (bases_shape[0][1], len(self.orders))
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "features": [list(feature) for feature in self.features],
+            "transforms": [transform.tolist() for transform in self.transforms],
+            "eigenvalues": [values.tolist() for values in self.eigenvalues],
+            "orders": self.orders,
+            "seed": self.seed,
+        }
+
+
+@keras.saving.register_keras_serializable(package="ahofm_keras")
+class _FactorStart(keras.initializers.Initializer):
+    """Small random factors, 0 in the padding.
+
+    The coordinates of wiggly functions are scaled down by `_coordinates`, so equal variances make
+    smooth random functions.
+    """
+
+    STANDARD_DEVIATION = 0.1
+
+    def __init__(self, sizes: Sequence[int], seed: int) -> None:
+        self.sizes = list(sizes)
+        self.seed = seed
+
+    def __call__(self, shape: Any, dtype: Any = None) -> Array:
+        drawn = np.random.default_rng(self.seed).standard_normal(shape)
+        used = np.arange(shape[1]) < np.asarray(self.sizes)[:, None]
+        return ops.convert_to_tensor(
+            self.STANDARD_DEVIATION * drawn * used[:, :, None], dtype=dtype
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        return {"sizes": self.sizes, "seed": self.seed}
+
+
+@keras.saving.register_keras_serializable(package="ahofm_keras")
+class Linear(keras.layers.Layer):
+    """A linear effect of some standardised design columns, not penalised.
+
+    Args:
+        start: its first column in the design.
+        stop: behind its last column.
+
+    Returns:
+        `(n, 1)`.
+    """
+
+    def __init__(self, start: int, stop: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.start = start
+        self.stop = stop
+
+    def build(self, design_shape: Any) -> None:
+        self.kernel = self.add_weight(
+            name="kernel", shape=(self.stop - self.start,), initializer="zeros"
+        )
+
+    def call(self, design: Array) -> Array:
+        return ops.matmul(design[:, self.start : self.stop], self.kernel[:, None])
+
+    def compute_output_shape(self, design_shape: Any) -> tuple[int | None, int]:
+        return (design_shape[0], 1)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "start": self.start, "stop": self.stop}

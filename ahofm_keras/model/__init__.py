@@ -1,0 +1,6 @@
+"""The additive model: a functional Keras model made of a formula's terms."""
+
+from ahofm_keras.model.additive import AdditiveModel
+from ahofm_keras.model.zoo import afm, ahofm, fm, gam, hofm
+
+__all__ = ["AdditiveModel", "afm", "ahofm", "fm", "gam", "hofm"]

@@ -1,0 +1,464 @@
+"""`AdditiveModel`: a formula and a data frame become one functional Keras model."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import numpy as np
+import pandas as pd
+import tensorflow as tf
+
+from ahofm_keras.bases import EXTRAPOLATIONS
+from ahofm_keras.data import batch_rows, column_names, kind_of, read_columns, split_rows
+from ahofm_keras.errors import DataError
+from ahofm_keras.families import Deviance, HalfDeviance, get_family
+from ahofm_keras.formula import parse_formula
+from ahofm_keras.model.graph import build_graph
+from ahofm_keras.model.reading import (
+    as_response,
+    learn_response,
+    read_inputs,
+    read_response,
+    read_weight,
+)
+from ahofm_keras.penalties import DF_KINDS
+from ahofm_keras.serving import export_saved_model
+from ahofm_keras.solvers import SOLVERS, FitJob
+from ahofm_keras.solvers.adam import make_optimizer
+from ahofm_keras.solvers.job import Rows
+from ahofm_keras.storage import written_whole
+from ahofm_keras.terms import Design, OffsetTerm, fit_terms
+from ahofm_keras.transforms import Expression
+
+FORMAT_VERSION = 1
+VALIDATION_SHARE = 0.15
+PREDICTION_TYPES = ("response", "link", "terms")
+_PREDICTION_ROWS = 8192
+_ENCODED_ROWS = 65_536
+
+
+@keras.saving.register_keras_serializable(package="ahofm_keras")
+class AdditiveModel(keras.Model):
+    """A generalized additive model with smooth interactions of any order, as a Keras model.
+
+    Args:
+        formula: e.g. `"y ~ s(x1) + ahofm(x1, x2, x3, D=3, F=5, df=15)"`.
+        data: data frame or dict of columns that knots, levels, centring and penalties are learned
+            from; not kept.
+        family: `"gaussian"`, `"bernoulli"`, `"poisson"` or `"gamma"`.
+        df_kind: definition of degrees of freedom: `"2H-HH"` (tr(2H - H'H)) or `"H"` (tr H).
+        extrapolation: outside the training range `"clip"`, go on `"linear"`, or raise an `"error"`.
+        seed: of the factors' start, the validation split and the shuffling.
+        state: what was learned, as JSON; given instead of `data` when a saved model is loaded.
+
+    Raises:
+        FormulaError, DataError: naming the place in the formula or the column.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> data = pd.DataFrame({"x": rng.uniform(size=200)})
+        >>> data["y"] = np.sin(6 * data.x) + 0.1 * rng.normal(size=200)
+        >>> model = AdditiveModel("y ~ s(x)", data)
+        >>> history = model.fit(data, verbose=0)
+        >>> model.predict({"x": 0.25}).shape
+        (1,)
+    """
+
+    def __init__(
+        self,
+        formula: str,
+        data: Any = None,
+        family: str = "gaussian",
+        *,
+        df_kind: str = "2H-HH",
+        extrapolation: str = "clip",
+        seed: int = 0,
+        state: Mapping[str, Any] | None = None,
+        name: str = "additive_model",
+        **kwargs: Any,
+    ) -> None:
+        get_family(family)
+        _check_choice("df_kind", df_kind, DF_KINDS)
+        _check_choice("extrapolation", extrapolation, EXTRAPOLATIONS)
+        if state is None:
+            state = _learn(formula, data, family, df_kind, extrapolation)
+        design = Design.from_json(state["design"])
+        graph = build_graph(design, family, state["shift"], state["scale"], seed)
+        super().__init__(inputs=graph.inputs, outputs=graph.response, name=name, **kwargs)
+        self.formula = state["formula"]
+        self.family = get_family(family)
+        self.design = design
+        self.df_kind = df_kind
+        self.extrapolation = extrapolation
+        self.seed = seed
+        self._state = _Untracked(state)
+        self._graph = graph
+        self._encoder = keras.Function(graph.inputs, graph.encoded)
+        self._from_encoded = keras.Function(graph.encoded, graph.response)
+        self._functions = _Untracked({})
+        self.compile()
+
+    @property
+    def response(self) -> Expression:
+        """The response as an expression of raw columns: `y`, or `log(y)`."""
+        return Expression.from_json(self._state.value["response"])
+
+    @property
+    def scale(self) -> float:
+        """Scale of the response inside the model."""
+        return float(self._state.value["scale"])
+
+    @property
+    def input_spec(self) -> None:
+        # Keras would ask for raw columns; training runs on encoded ones. Columns are checked by us.
+        return None
+
+    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
+        """Mean response of raw columns (a dict), or of rows that were encoded before (a tuple)."""
+        if isinstance(inputs, Mapping):
+            return super().call(inputs, training=training, mask=mask)
+        return self._from_encoded(list(inputs))
+
+    def compile(
+        self,
+        optimizer: Any = None,
+        loss: Any = None,
+        metrics: Any = None,
+        weighted_metrics: Any = None,
+        jit_compile: Any = True,
+        **kwargs: Any,
+    ) -> None:
+        """`keras.Model.compile` with this model's optimizer, loss and deviance as defaults.
+
+        Training runs on encoded rows, which hold no texts, so it is compiled by default.
+        """
+        family = self.family.name
+        weighted_metrics = weighted_metrics or [Deviance(family)]
+        watched = any(isinstance(metric, Deviance) for metric in weighted_metrics)
+        self._monitor = "deviance" if watched else "loss"
+        super().compile(
+            optimizer=optimizer or make_optimizer(),
+            loss=loss or HalfDeviance(family, self.scale),
+            metrics=metrics,
+            weighted_metrics=weighted_metrics,
+            jit_compile=jit_compile,
+            **kwargs,
+        )
+
+    def compile_from_config(self, config: dict[str, Any]) -> None:
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        if self.built:
+            self.optimizer.build(self.trainable_variables)
+
+    def fit(  # type: ignore[override]
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        epochs: int | None = None,
+        verbose: Any = "auto",
+        callbacks: Any = None,
+        validation_split: float | None = None,
+        validation_data: Any = None,
+        shuffle: bool = True,
+        class_weight: Any = None,
+        sample_weight: Any = None,
+        initial_epoch: int = 0,
+        steps_per_epoch: int | None = None,
+        validation_steps: int | None = None,
+        validation_batch_size: int | None = None,
+        validation_freq: int = 1,
+        *,
+        solver: str = "adam",
+        seed: int | None = None,
+    ) -> keras.callbacks.History:
+        """Fit the weights; a second call goes on from them.
+
+        Args are those of `keras.Model.fit`, with these additions:
+
+        Args:
+            x: data frame or dict of columns, or a `tf.data.Dataset` of batches
+                `(columns, y[, weight])`.
+            y: response; by default the formula's response, taken from `x`.
+            validation_split: share of shuffled rows held out; 0.15 unless `validation_data` is given.
+            validation_data: data frame, dict or dataset; or `(x, y)`, `(x, y, weight)`.
+            sample_weight: of each row, or the name of a column.
+            solver: a key of `SOLVERS`.
+            seed: of split and shuffling, by default the model's.
+
+        Returns:
+            Keras' `History`.
+        """
+        _check_choice("solver", solver, tuple(SOLVERS))
+        if verbose in ("auto", 1, 2) and not self.response.is_column:
+            print(f"Fitting {self.response}: predictions are on the scale of {self.response}.")
+        seed = self.seed if seed is None else seed
+        training = self._training_rows(x, y, sample_weight)
+        validation = None
+        if validation_data is not None:
+            validation = self._validation_rows(validation_data)
+        elif isinstance(training, Rows):
+            share = VALIDATION_SHARE if validation_split is None else validation_split
+            training, validation = _split(training, share, seed)
+        elif validation_split:
+            raise DataError(
+                "`validation_split` needs data in memory; give a dataset as `validation_data`."
+            )
+        job = FitJob(
+            training,
+            validation,
+            batch_size=batch_size,
+            epochs=epochs,
+            verbose=verbose,
+            callbacks=list(callbacks or []),
+            seed=seed,
+            shuffle=shuffle,
+            steps_per_epoch=steps_per_epoch,
+            validation_steps=validation_steps,
+            validation_batch_size=validation_batch_size,
+            monitor=self._monitor,
+            keras_arguments={
+                "class_weight": class_weight,
+                "initial_epoch": initial_epoch,
+                "validation_freq": validation_freq,
+            },
+        )
+        return SOLVERS[solver](self, job)
+
+    def predict(  # type: ignore[override]
+        self,
+        x: Any,
+        batch_size: int | None = None,
+        verbose: Any = 0,
+        steps: int | None = None,
+        callbacks: Any = None,
+        *,
+        type: str = "response",
+    ) -> Any:
+        """Predict.
+
+        Args:
+            x: data frame, dict of columns (scalars: one row), or dataset of batches of columns.
+            type: `"response"` (mean), `"link"` (predictor), or `"terms"`: a data frame with a column a
+                term (an order of an `ahofm`), whose sum with `model.intercept` (also in the frame's
+                `attrs`) and the offset is the link.
+
+        Returns:
+            `(n,)` array, or a data frame.
+        """
+        _check_choice("type", type, PREDICTION_TYPES)
+        batches = self._prediction_batches(x, batch_size or _PREDICTION_ROWS)
+        arguments = {"verbose": verbose, "steps": steps, "callbacks": callbacks}
+        if type == "response":
+            return super().predict(batches, **arguments)
+        predicted = self._run(type, batches, steps)
+        if type == "link":
+            return predicted["link"]
+        frame = pd.DataFrame(predicted, index=x.index if isinstance(x, pd.DataFrame) else None)
+        frame.attrs["intercept"] = self.intercept
+        return frame
+
+    def evaluate(  # type: ignore[override]
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        verbose: Any = 0,
+        sample_weight: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        """`keras.Model.evaluate` on a data frame, dict or dataset; loss and mean deviance."""
+        if "_use_cached_eval_dataset" in kwargs:
+            return self._evaluate_within_fit(x, verbose=verbose, **kwargs)
+        rows = self._training_rows(x, y, sample_weight)
+        if isinstance(rows, Rows):
+            rows = batch_rows(rows.as_tuple(), batch_size or _PREDICTION_ROWS)
+        return super().evaluate(rows, verbose=verbose, **kwargs)
+
+    def _evaluate_within_fit(self, x: Any, **kwargs: Any) -> Any:
+        """Validation between epochs: rows are encoded already, and a pass is few steps, so that the
+        training's steps an execution would run it over and over."""
+        steps, self.steps_per_execution = self.steps_per_execution, 1
+        try:
+            return super().evaluate(x, **kwargs)
+        finally:
+            self.steps_per_execution = steps
+
+    def save(
+        self, filepath: Any, overwrite: bool = True, zipped: bool | None = None, **kwargs: Any
+    ) -> None:
+        """Save as `.keras`; an interrupted save leaves the file that was there before."""
+        if not str(filepath).endswith(".keras"):
+            raise DataError(f"A model is saved as a `.keras` file. Received: {str(filepath)!r}.")
+        if not overwrite and os.path.exists(filepath):
+            raise DataError(f"{str(filepath)!r} exists already and overwrite=False.")
+        with written_whole(filepath) as path:
+            super().save(str(path), zipped=zipped, **kwargs)
+
+    def export(self, filepath: Any, **kwargs: Any) -> None:  # type: ignore[override]
+        """Export as a SavedModel for TF Serving.
+
+        `serving_default` takes the raw columns by name and returns `response` and `link`; the endpoint
+        `terms` returns the contribution of each term. An interrupted export leaves what was there.
+        """
+        if kwargs.get("format", "tf_saved_model") != "tf_saved_model":
+            raise DataError(f"Only the format 'tf_saved_model' is exported. Received: {kwargs}.")
+        terms = self._scaled_contributions()
+        endpoints = {
+            "serving_default": {"response": self._graph.response, "link": self._graph.link},
+            **({"terms": terms} if terms else {}),
+        }
+        with written_whole(filepath) as path:
+            export_saved_model(self._graph.inputs, endpoints, path)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "format_version": FORMAT_VERSION,
+            "formula": self.formula,
+            "family": self.family.name,
+            "df_kind": self.df_kind,
+            "extrapolation": self.extrapolation,
+            "seed": self.seed,
+            "state": self._state.value,
+            "name": self.name,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> AdditiveModel:
+        version = config.get("format_version")
+        if version is None or version > FORMAT_VERSION:
+            raise DataError(
+                f"The model was saved in format {version}; this version of ahofm_keras reads up to "
+                f"{FORMAT_VERSION}. Update ahofm_keras."
+            )
+        return cls(**{key: value for key, value in config.items() if key != "format_version"})
+
+    @property
+    def intercept(self) -> float:
+        """The intercept in units of the link: the predictor where every term is 0; 0 without one."""
+        layer = self.get_layer("predictor")
+        if layer.bias is None:
+            return 0.0
+        return layer.shift + layer.scale * float(layer.bias.numpy())
+
+    def __repr__(self) -> str:
+        return f"<AdditiveModel {self.family.name}({self.family.link}): {self.formula}>"
+
+    def _training_rows(self, x: Any, y: Any, weight: Any) -> Rows | tf.data.Dataset:
+        if isinstance(x, tf.data.Dataset):
+            return x.map(self._encode_batch, num_parallel_calls=tf.data.AUTOTUNE).prefetch(2)
+        columns = read_inputs(self.design, x, self.extrapolation)
+        if y is None:
+            response = read_response(x, self.response, self.family)
+        else:
+            response = as_response(y, str(self.response), self.family)
+        rows = len(next(iter(columns.values())))
+        if len(response) != rows:
+            raise DataError(f"The response has {len(response)} values, the data {rows} rows.")
+        return Rows(self._encode(columns), response, read_weight(x, weight, rows))
+
+    def _validation_rows(self, data: Any) -> Rows | tf.data.Dataset:
+        parts = data if isinstance(data, tuple) else (data,)
+        x, y, weight = (*parts, None, None)[:3]
+        return self._training_rows(x, y, weight)
+
+    def _encode(self, columns: Mapping[str, np.ndarray]) -> tuple[np.ndarray, ...]:
+        """Places, design columns and offsets of raw columns, by chunks of rows."""
+        rows = len(next(iter(columns.values())))
+        chunks = []
+        for start in range(0, rows, _ENCODED_ROWS):
+            part = {n: tf.constant(v[start : start + _ENCODED_ROWS]) for n, v in columns.items()}
+            chunks.append([np.asarray(array) for array in self._encoder(part)])
+        return tuple(np.concatenate(parts) for parts in zip(*chunks, strict=True))
+
+    def _encode_batch(self, columns: Mapping[str, Any], *rest: Any) -> tuple[Any, ...]:
+        """A batch of a dataset; its columns may come in any precision and with others beside them."""
+        used = {}
+        for name, tensor in self._graph.inputs.items():
+            if name not in columns:
+                raise DataError(f"Column `{name}` is missing from the dataset.")
+            value = columns[name]
+            used[name] = value if tensor.dtype == "string" else tf.cast(value, tensor.dtype)
+        return (tuple(self._encoder(used)), *rest)
+
+    def _prediction_batches(self, x: Any, batch_size: int) -> tf.data.Dataset:
+        if isinstance(x, tf.data.Dataset):
+            return x.map(lambda *parts: self._encode_batch(parts[0]))
+        columns = read_inputs(self.design, x, self.extrapolation)
+        return batch_rows((self._encode(columns),), batch_size)
+
+    def _scaled_contributions(self) -> dict[str, Any]:
+        """Contribution of each column of each term, in units of the link."""
+        columns = {}
+        for term in self.design.terms:
+            if term.name not in self._graph.contributions:
+                continue
+            tensor = self._graph.contributions[term.name]
+            for place, label in enumerate(term.column_labels):
+                columns[label] = self.scale * keras.ops.cast(tensor[:, place], "float64")
+        return columns
+
+    def _run(self, outputs: str, batches: tf.data.Dataset, steps: int | None) -> dict[str, Any]:
+        """Other tensors of the graph than the response, on batches of encoded rows."""
+        functions = self._functions.value
+        if outputs not in functions:
+            wanted = {
+                "link": {"link": self._graph.link},
+                "terms": self._scaled_contributions(),
+            }[outputs]
+            functions[outputs] = tf.function(keras.Function(self._graph.encoded, wanted))
+        run = functions[outputs]
+        parts = [run(list(encoded)) for (encoded,) in batches.take(-1 if steps is None else steps)]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+class _Untracked:
+    """Keeps Keras from looking for layers and variables inside a value."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _learn(
+    formula: str, data: Any, family: str, df_kind: str, extrapolation: str
+) -> dict[str, Any]:
+    """Everything that the training data teaches, as JSON."""
+    if data is None:
+        raise DataError("`AdditiveModel` needs data to learn its bases from: pass `data=`.")
+    parsed = parse_formula(formula, column_names(data))
+    columns = read_columns(data, parsed.columns())
+    kinds = {name: kind_of(values) for name, values in columns.items()}
+    response, y = learn_response(data, parsed.response, get_family(family))
+    rows = len(next(iter(columns.values())))
+    if len(y) != rows:
+        raise DataError(f"The response has {len(y)} values, the data {rows} rows.")
+    design = fit_terms(parsed, columns, kinds, df_kind=df_kind, extrapolation=extrapolation)
+    offset = sum((term.evaluate(columns) for term in design.of_kind(OffsetTerm)), start=0.0)
+    chosen = get_family(family)
+    state = {
+        "formula": parsed.text,
+        "response": response.to_json(),
+        "design": design.to_json(),
+        "shift": chosen.start(y, offset) if parsed.intercept else 0.0,
+        "scale": float(np.std(y - offset)) if chosen.scaled else 1.0,
+    }
+    return json.loads(json.dumps(state))
+
+
+def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise DataError(f"`{name}` must be one of {listed}. Received: {value!r}.")
+
+
+def _split(rows: Rows, share: float, seed: int) -> tuple[Rows, Rows | None]:
+    if not 0 <= share < 1:
+        raise DataError(f"`validation_split` must lie in [0, 1). Received: {share!r}.")
+    if not round(len(rows) * share):
+        return rows, None
+    kept, held_out = split_rows(len(rows), share, seed)
+    return rows.take(kept), rows.take(held_out)

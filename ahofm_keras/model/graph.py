@@ -1,0 +1,178 @@
+"""Design + family -> the functional graph: inputs, places, bases, terms, predictor, response."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+
+from ahofm_keras.layers import (
+    BasisExpansion,
+    FactorizedInteraction,
+    Linear,
+    Offset,
+    ParametricColumns,
+    Positions,
+    Predictor,
+    Response,
+    Smooth,
+)
+from ahofm_keras.terms import Design, Feature, InteractionTerm, LinearTerm, OffsetTerm, SmoothTerm
+
+_DTYPES = {"number": "float64", "text": "string", "boolean": "bool"}
+
+Tensor = Any
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The tensors of a model that others start from or stop at.
+
+    Args:
+        inputs: raw columns by name, each of shape `()`.
+        encoded: what never changes in training: places, design columns, offset, as far as they occur.
+        contributions: tensor `(n, c)` of each term, by layer name, inside the model's scale.
+        link: the predictor.
+        response: the mean.
+    """
+
+    inputs: dict[str, Tensor]
+    encoded: list[Tensor]
+    contributions: dict[str, Tensor]
+    link: Tensor
+    response: Tensor
+
+
+def build_graph(design: Design, family: str, shift: float, scale: float, seed: int) -> Graph:
+    """Connect the layers of all terms."""
+    inputs = {
+        name: keras.Input(shape=(), name=name, dtype=_DTYPES[kind])
+        for name, kind in design.columns.items()
+    }
+    bases, encoded = _expand_bases(design, inputs)
+    contributions: dict[str, Tensor] = {}
+    for seed_step, term in enumerate(design.of_kind(InteractionTerm)):
+        contributions[term.name] = _interaction(term, design, bases, seed + 1000 * seed_step)
+    for term in design.of_kind(SmoothTerm):
+        contributions[term.name] = _smooth(term, design, bases)
+    contributions |= _linear_terms(design, inputs, encoded)
+    offset = _offset(design, inputs, encoded)
+    ordered = {
+        term.name: contributions[term.name] for term in design.terms if term.name in contributions
+    }
+    predictor = Predictor(shift, scale, design.intercept, name="predictor")
+    link = predictor(list(ordered.values()), offset)
+    response = Response(family, name="response")(link)
+    return Graph(inputs, encoded, ordered, link, response)
+
+
+@dataclass(frozen=True)
+class _Bases:
+    """Basis expansions, and where each feature stands among them."""
+
+    tensors: list[Tensor]
+    place: dict[int, tuple[int, int]]
+
+
+def _expand_bases(design: Design, inputs: dict[str, Tensor]) -> tuple[_Bases, list[Tensor]]:
+    if not design.features:
+        return _Bases([], {}), []
+    pairs = [(feature.expression, feature.basis) for feature in design.features]
+    used = {name: inputs[name] for e, _ in pairs for name in e.columns()}
+    places = Positions(pairs, name="positions")(used)
+    groups: dict[tuple[int | None, bool], list[int]] = {}
+    for position, feature in enumerate(design.features):
+        groups.setdefault(_group(feature), []).append(position)
+    tensors, where = [], {}
+    for group, (key, members) in enumerate(groups.items()):
+        tensors.append(_expansion(key, members, design)(places))
+        where |= {position: (group, within) for within, position in enumerate(members)}
+    return _Bases(tensors, where), [places]
+
+
+def _group(feature: Feature) -> tuple[int | None, bool]:
+    """Features of one degree and shape of axis are expanded together."""
+    degree = None if feature.basis.kind == "linear" else feature.basis.degree
+    return degree, feature.basis.kind == "cp"
+
+
+def _expansion(key: tuple[int | None, bool], members: list[int], design: Design) -> BasisExpansion:
+    degree, cyclic = key
+    bases = [design.features[position].basis for position in members]
+    straight = bases[0].is_spline and not cyclic and bases[0].extrapolation == "linear"
+    kind = "levels" if degree == 0 else "columns" if degree is None else f"splines_{degree}"
+    return BasisExpansion(
+        members,
+        [basis.size for basis in bases],
+        degree,
+        cyclic,
+        [float(basis.intervals) for basis in bases] if straight else [],
+        name=f"basis_{'cyclic_' if cyclic else ''}{kind}",
+    )
+
+
+def _smooth(term: SmoothTerm, design: Design, bases: _Bases) -> Tensor:
+    group, within = bases.place[term.feature]
+    feature = design.features[term.feature]
+    layer = Smooth(within, feature.transform, feature.eigenvalues, term.smoothing, name=term.name)
+    return layer(bases.tensors[group])
+
+
+def _interaction(term: InteractionTerm, design: Design, bases: _Bases, seed: int) -> Tensor:
+    places = [bases.place[position] for position in term.features]
+    groups = sorted({group for group, _ in places})
+    features = [design.features[position] for position in term.features]
+    layer = FactorizedInteraction(
+        [(groups.index(group), within) for group, within in places],
+        [feature.transform for feature in features],
+        [feature.eigenvalues for feature in features],
+        [
+            {"order": order.order, "rank": order.rank, "smoothing": list(order.smoothing)}
+            for order in term.orders
+        ],
+        seed=seed,
+        name=term.name,
+    )
+    return layer([bases.tensors[group] for group in groups])
+
+
+def _linear_terms(
+    design: Design, inputs: dict[str, Tensor], encoded: list[Tensor]
+) -> dict[str, Tensor]:
+    terms: list[LinearTerm] = design.of_kind(LinearTerm)
+    if not terms:
+        return {}
+    config = [
+        {
+            "factors": [(factor.expression, factor.levels) for factor in term.factors],
+            "columns": term.columns,
+            "centre": term.centre,
+            "scale": term.scale,
+        }
+        for term in terms
+    ]
+    used = {
+        name: inputs[name]
+        for term in terms
+        for factor in term.factors
+        for name in factor.expression.columns()
+    }
+    columns = ParametricColumns(config, name="parametric_columns")(used)
+    encoded.append(columns)
+    contributions, start = {}, 0
+    for term in terms:
+        stop = start + len(term.columns)
+        contributions[term.name] = Linear(start, stop, name=term.name)(columns)
+        start = stop
+    return contributions
+
+
+def _offset(design: Design, inputs: dict[str, Tensor], encoded: list[Tensor]) -> Tensor | None:
+    terms: list[OffsetTerm] = design.of_kind(OffsetTerm)
+    if not terms:
+        return None
+    used = {name: inputs[name] for term in terms for name in term.expression.columns()}
+    offset = Offset([term.expression for term in terms], name="offset")(used)
+    encoded.append(offset)
+    return offset

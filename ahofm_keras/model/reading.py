@@ -1,0 +1,161 @@
+"""Data as the user gives it -> raw columns, response and weights that fit a model, or an error."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ahofm_keras.bases import locate_levels
+from ahofm_keras.data import TEXT, kind_of, read_columns
+from ahofm_keras.errors import AhofmWarning, DataError
+from ahofm_keras.families import Family
+from ahofm_keras.terms import Design, LinearTerm, OffsetTerm
+from ahofm_keras.terms.features import check_finite
+from ahofm_keras.transforms import Expression, evaluate_expression, learn_expression
+
+Columns = dict[str, np.ndarray]
+
+
+def read_inputs(design: Design, data: Any, extrapolation: str) -> Columns:
+    """The model's raw columns, checked; warns of unseen levels and of values outside the range.
+
+    Raises:
+        DataError: a missing column, a wrong kind, missing values, an expression that is not finite,
+            or values outside the range where the model's extrapolation is `"error"`.
+    """
+    columns = read_columns(data, design.columns, design.columns)
+    _check_expressions(design, columns)
+    _report_unseen_levels(design, columns)
+    if extrapolation != "linear":
+        _report_outside(design, columns, extrapolation)
+    return columns
+
+
+def _check_expressions(design: Design, columns: Columns) -> None:
+    expressions = [feature.expression for feature in design.features]
+    expressions += [f.expression for term in design.of_kind(LinearTerm) for f in term.factors]
+    expressions += [term.expression for term in design.of_kind(OffsetTerm)]
+    for expression in dict.fromkeys(expressions):
+        if not expression.is_column and not expression.is_category:
+            check_finite(expression, _evaluate(expression, columns), columns)
+
+
+def _evaluate(expression: Expression, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return np.asarray(evaluate_expression(expression, columns))
+
+
+def _report_unseen_levels(design: Design, columns: Columns) -> None:
+    levels: dict[Expression, tuple[Any, ...]] = {}
+    for feature in design.features:
+        if feature.basis.kind == "re":
+            levels[feature.expression] = feature.basis.levels
+    for term in design.of_kind(LinearTerm):
+        levels |= {f.expression: f.levels for f in term.factors if f.levels}
+    notes = []
+    for expression, known in levels.items():
+        values = _evaluate(expression, columns)
+        unseen = locate_levels(known, values) < 0
+        if unseen.any():
+            row = int(np.argmax(unseen))
+            notes.append(
+                f"`{expression}` in {int(unseen.sum()):,} of {len(unseen):,} rows (first at row {row}: "
+                f"{values[row]!r})"
+            )
+    if notes:
+        warnings.warn(
+            f"Levels not seen in training contribute 0: {'; '.join(notes)}.",
+            AhofmWarning,
+            stacklevel=4,
+        )
+
+
+def _report_outside(design: Design, columns: Columns, extrapolation: str) -> None:
+    notes: dict[Expression, str] = {}
+    for feature in design.features:
+        if feature.basis.kind != "ps":
+            continue
+        values = _evaluate(feature.expression, columns)
+        low, high = feature.basis.axis[0], feature.basis.axis[-1]
+        outside = int(np.sum((values < low) | (values > high)))
+        if outside:
+            notes[feature.expression] = (
+                f"`{feature.label}` in {outside:,} of {len(values):,} rows ([{low:g}, {high:g}])"
+            )
+    if not notes:
+        return
+    listed = "; ".join(notes.values())
+    if extrapolation == "error":
+        raise DataError(f"Values outside the training range: {listed}.")
+    warnings.warn(
+        f"Values outside the training range are clipped to it: {listed}.",
+        AhofmWarning,
+        stacklevel=4,
+    )
+
+
+def learn_response(
+    data: Any, expression: Expression, family: Family
+) -> tuple[Expression, np.ndarray]:
+    """The response's expression with what it learned, and its training values, checked."""
+    columns = _response_columns(data, expression)
+    learned = learn_expression(expression, columns)
+    y = _response_values(learned, columns, family)
+    if np.ptp(y) == 0:
+        raise DataError(f"The response `{expression}` is constant ({y[0]:g}): nothing to learn.")
+    return learned, y
+
+
+def read_response(data: Any, expression: Expression, family: Family) -> np.ndarray:
+    """The response of new data, checked."""
+    return _response_values(expression, _response_columns(data, expression), family)
+
+
+def as_response(y: Any, label: str, family: Family) -> np.ndarray:
+    """A response given beside the data, already on its own scale, checked."""
+    values = read_columns({label: np.asarray(y).reshape(-1)}, [label])[label]
+    if kind_of(values) == TEXT:
+        raise _text_response(label, values)
+    family.check_response(values.astype(float), label)
+    return values.astype(float)
+
+
+def _response_columns(data: Any, expression: Expression) -> Columns:
+    columns = read_columns(data, expression.columns())
+    for name, values in columns.items():
+        if kind_of(values) == TEXT:
+            raise _text_response(name, values)
+    return {name: values.astype(float) for name, values in columns.items()}
+
+
+def _text_response(name: str, values: np.ndarray) -> DataError:
+    return DataError(
+        f"The response `{name}` holds texts (first: {values[0]!r}). Recode it as numbers; two classes as "
+        "0 and 1."
+    )
+
+
+def _response_values(expression: Expression, columns: Columns, family: Family) -> np.ndarray:
+    y = _evaluate(expression, columns)
+    if y.ndim != 1:
+        raise DataError(f"The response `{expression}` has several columns.")
+    check_finite(expression, y, columns)
+    family.check_response(y, str(expression))
+    return y
+
+
+def read_weight(data: Any, weight: Any, rows: int) -> np.ndarray | None:
+    """Weights given as an array or as the name of a column: not negative, not all 0."""
+    if weight is None:
+        return None
+    label = weight if isinstance(weight, str) else "sample_weight"
+    source = data if isinstance(weight, str) else {label: np.asarray(weight).reshape(-1)}
+    values = read_columns(source, [label], {label: "number"})[label]
+    if len(values) != rows:
+        raise DataError(f"`{label}` has {len(values)} values, the data {rows} rows.")
+    if (values < 0).any() or not values.any():
+        raise DataError(f"`{label}` must not be negative and not all 0.")
+    return values

@@ -1,0 +1,100 @@
+"""The paper's five models, ready-made over the columns of a data frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ahofm_keras.data import column_names, kind_of, read_columns
+from ahofm_keras.errors import DataError
+from ahofm_keras.model.additive import AdditiveModel
+from ahofm_keras.transforms import quote_column
+
+
+def gam(
+    data: Any, response: str, columns: Sequence[str] | None = None, *, df: Any = None, k: Any = None,
+    **kwargs: Any,
+) -> AdditiveModel:  # fmt: skip
+    """Generalized additive model: a smooth of every number, the levels of every category.
+
+    Args:
+        data: data frame or dict of columns.
+        response: name of the response.
+        columns: features, by default all other columns.
+        df: degrees of freedom of every smooth.
+        k: number of basis functions of every smooth.
+        **kwargs: of `AdditiveModel`, e.g. `family`.
+
+    Example:
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"a": range(30), "b": range(30, 60), "y": range(30)})
+        >>> gam(frame, "y").formula
+        'y ~ s(a) + s(b)'
+    """
+    names = _features(data, response, columns)
+    arguments = _arguments(df=df, k=k)
+    kinds = {name: kind_of(values) for name, values in read_columns(data, names).items()}
+    terms = [
+        f"s({quote_column(name)}{arguments})" if kinds[name] == "number" else quote_column(name)
+        for name in names
+    ]
+    return AdditiveModel(f"{quote_column(response)} ~ {' + '.join(terms)}", data, **kwargs)
+
+
+def fm(
+    data: Any, response: str, columns: Sequence[str] | None = None, *, F: Any = None, **kwargs: Any
+) -> AdditiveModel:
+    """Factorization machine: linear effects and all products of pairs, of rank F."""
+    return _machine("fm", data, response, columns, {"F": F}, kwargs)
+
+
+def hofm(
+    data: Any, response: str, columns: Sequence[str] | None = None, *, D: int = 3, F: Any = None,
+    **kwargs: Any,
+) -> AdditiveModel:  # fmt: skip
+    """Higher-order factorization machine: linear effects and all products up to order D."""
+    return _machine("hofm", data, response, columns, {"D": D, "F": F}, kwargs)
+
+
+def afm(
+    data: Any, response: str, columns: Sequence[str] | None = None, *, F: Any = None, df: Any = None,
+    k: Any = None, **kwargs: Any,
+) -> AdditiveModel:  # fmt: skip
+    """Additive factorization machine: smooths and all smooth interactions of pairs."""
+    return _machine("afm", data, response, columns, {"F": F, "df": df, "k": k}, kwargs)
+
+
+def ahofm(
+    data: Any, response: str, columns: Sequence[str] | None = None, *, D: int = 3, F: Any = None,
+    df: Any = None, k: Any = None, **kwargs: Any,
+) -> AdditiveModel:  # fmt: skip
+    """Additive higher-order factorization machine: smooths and all interactions up to order D."""
+    options = {"D": D, "F": F, "df": df, "k": k}
+    return _machine("ahofm", data, response, columns, options, kwargs)
+
+
+def _machine(
+    term: str,
+    data: Any,
+    response: str,
+    columns: Sequence[str] | None,
+    options: dict[str, Any],
+    kwargs: dict[str, Any],
+) -> AdditiveModel:
+    names = [quote_column(name) for name in _features(data, response, columns)]
+    formula = f"{quote_column(response)} ~ {term}({', '.join(names)}{_arguments(**options)})"
+    return AdditiveModel(formula, data, **kwargs)
+
+
+def _features(data: Any, response: str, columns: Sequence[str] | None) -> list[str]:
+    known = column_names(data)
+    if response not in known:
+        read_columns(data, [response])
+    names = list(columns) if columns is not None else [n for n in known if n != response]
+    if not names:
+        raise DataError(f"The data has no column besides the response `{response}`.")
+    return names
+
+
+def _arguments(**options: Any) -> str:
+    return "".join(f", {name}={value!r}" for name, value in options.items() if value is not None)

@@ -1,0 +1,114 @@
+"""Mini-batches with Adam and early stopping: the paper's way, for any family and any size."""
+
+from __future__ import annotations
+
+import warnings
+from math import ceil, log2
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from ahofm_keras.data import batch_rows, shuffle_rows
+from ahofm_keras.errors import AhofmWarning
+from ahofm_keras.solvers.job import FitJob, Rows
+from ahofm_keras.solvers.progress import ProgressLine
+
+EPOCHS = 1000
+PATIENCE = 50
+LEARNING_RATE = 0.02
+_STEPS_AN_EXECUTION = 64
+_VALIDATION_ROWS = 8192
+
+
+def make_optimizer() -> keras.optimizers.Optimizer:
+    """Adam at the rate under which the paper's data sets converge in a few hundred epochs."""
+    return keras.optimizers.Adam(learning_rate=LEARNING_RATE)
+
+
+def choose_batch_size(rows: int) -> int:
+    """About 16 steps an epoch, between 32 and 1024 rows each."""
+    power = round(log2(max(rows, 1) / 16))
+    return int(min(max(2**power, 32), 1024))
+
+
+def fit_adam(model: keras.Model, job: FitJob) -> keras.callbacks.History:
+    """Fit by mini-batches; early stopping on the validation deviance, best weights restored.
+
+    Without validation rows the training loss is watched instead. `val_loss` would be the wrong thing
+    to watch: in Keras it includes the penalty.
+    """
+    training, steps = _training_batches(job)
+    validation, validation_steps = _validation_batches(job)
+    monitor = f"val_{job.monitor}" if validation is not None else "loss"
+    epochs = EPOCHS if job.epochs is None else job.epochs
+    stopping = keras.callbacks.EarlyStopping(
+        monitor, mode="min", patience=PATIENCE, restore_best_weights=True
+    )
+    own: list[Any] = [stopping]
+    if job.verbose == "auto":
+        own.append(ProgressLine(monitor))
+    _use_steps_per_execution(model, steps, job)
+    history = keras.Model.fit(
+        model,
+        training,
+        epochs=epochs,
+        verbose=0 if job.verbose == "auto" else job.verbose,
+        callbacks=[*own, *job.callbacks],
+        validation_data=validation,
+        shuffle=False,  # the batches shuffle themselves
+        steps_per_epoch=steps,
+        validation_steps=validation_steps,
+        **job.keras_arguments,
+    )
+    if not model.stop_training:
+        _warn_not_converged(stopping, epochs)
+    return history
+
+
+def _training_batches(job: FitJob) -> tuple[tf.data.Dataset, int | None]:
+    if not isinstance(job.training, Rows):
+        return job.training, job.steps_per_epoch
+    rows = len(job.training)
+    size = min(job.batch_size or choose_batch_size(rows), rows)
+    if not job.shuffle:
+        return batch_rows(job.training.as_tuple(), size).repeat(), ceil(rows / size)
+    batches = shuffle_rows(job.training.as_tuple(), size, job.seed)
+    return batches, job.steps_per_epoch or max(1, round(rows / size))
+
+
+def _validation_batches(job: FitJob) -> tuple[tf.data.Dataset | None, int | None]:
+    """Validation rows, repeated: to set up a new pass costs more than the pass."""
+    if not isinstance(job.validation, Rows):
+        return job.validation, job.validation_steps
+    size = job.validation_batch_size or _VALIDATION_ROWS
+    steps = job.validation_steps or ceil(len(job.validation) / size)
+    return batch_rows(job.validation.as_tuple(), size).repeat(), steps
+
+
+def _use_steps_per_execution(model: keras.Model, steps: int | None, job: FitJob) -> None:
+    """Run an epoch of a small model as one call into TensorFlow: a call costs as much as a step.
+
+    Callbacks that look at single batches would miss some, so they get every batch. An execution
+    must not reach over the end of an epoch, so its steps divide those of the epoch.
+    """
+    watches_batches = any(
+        getattr(type(callback), hook, None) is not getattr(keras.callbacks.Callback, hook)
+        for callback in job.callbacks
+        for hook in ("on_train_batch_begin", "on_train_batch_end")
+    )
+    fitting = [k for k in range(1, _STEPS_AN_EXECUTION + 1) if steps and steps % k == 0]
+    wanted = 1 if watches_batches or not fitting else fitting[-1]
+    if model.steps_per_execution != wanted:
+        model.steps_per_execution = wanted
+        model.train_function = None
+        model.test_function = None
+
+
+def _warn_not_converged(stopping: Any, epochs: int) -> None:
+    warnings.warn(
+        f"The fit reached its last epoch ({epochs}) without stopping: `{stopping.monitor}` was best at "
+        f"epoch {stopping.best_epoch + 1}. Call `fit` again to go on, or raise `epochs`.",
+        AhofmWarning,
+        stacklevel=4,
+    )

@@ -1,0 +1,68 @@
+"""What a solver is asked to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Training or validation rows in memory, encoded.
+
+    Args:
+        encoded: arrays `(n, ...)` that the model's terms work on.
+        y: response `(n,)`.
+        weight: of each row `(n,)`, or None.
+    """
+
+    encoded: tuple[np.ndarray, ...]
+    y: np.ndarray
+    weight: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, rows: np.ndarray) -> Rows:
+        weight = None if self.weight is None else self.weight[rows]
+        return Rows(tuple(array[rows] for array in self.encoded), self.y[rows], weight)
+
+    def as_tuple(self) -> tuple[Any, ...]:
+        weight = () if self.weight is None else (self.weight,)
+        return (self.encoded, self.y, *weight)
+
+
+@dataclass(frozen=True)
+class FitJob:
+    """One call of `fit`.
+
+    Args:
+        training: rows in memory, or a dataset of batches `(encoded, y[, weight])`.
+        validation: the same, or None.
+        batch_size: rows a step where the user gave it.
+        epochs: at most, where the user gave it.
+        verbose: as in Keras; `"auto"` is one line that renews itself.
+        callbacks: the user's.
+        seed: of the shuffling.
+        shuffle: whether rows are reshuffled in every epoch.
+        steps_per_epoch, validation_steps, validation_batch_size: as in Keras.
+        monitor: the metric that early stopping watches on validation rows.
+        keras_arguments: further arguments of `keras.Model.fit`.
+    """
+
+    training: Rows | tf.data.Dataset
+    validation: Rows | tf.data.Dataset | None = None
+    batch_size: int | None = None
+    epochs: int | None = None
+    verbose: Any = "auto"
+    callbacks: list[Any] = field(default_factory=list)
+    seed: int = 0
+    shuffle: bool = True
+    steps_per_epoch: int | None = None
+    validation_steps: int | None = None
+    validation_batch_size: int | None = None
+    monitor: str = "deviance"
+    keras_arguments: dict[str, Any] = field(default_factory=dict)

@@ -1,0 +1,57 @@
+"""One line that renews itself while a model is fitted."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import keras
+
+
+class ProgressLine(keras.callbacks.Callback):
+    """Shows epoch, training and validation deviance, the best so far, and seconds.
+
+    In a terminal the line renews itself; elsewhere (a file, a log) only the last one is written.
+
+    Args:
+        monitor: the entry of the logs that decides which epoch is best.
+    """
+
+    _SECONDS_BETWEEN = 0.2
+
+    def __init__(self, monitor: str) -> None:
+        super().__init__()
+        self.monitor = monitor
+        self.best = float("inf")
+        self.best_epoch = 0
+        self._text = ""
+        self._shown = 0.0
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        self._started = time.perf_counter()
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        logs = logs or {}
+        value = logs.get(self.monitor, float("nan"))
+        if value < self.best:
+            self.best, self.best_epoch = value, epoch + 1
+        self._text = self._compose(epoch + 1, logs)
+        now = time.perf_counter()
+        if sys.stdout.isatty() and now - self._shown > self._SECONDS_BETWEEN:
+            self._shown = now
+            print(f"\r{self._text}", end="", flush=True)
+
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+        lead = "\r" if sys.stdout.isatty() else ""
+        print(f"{lead}{self._text}", flush=True)
+
+    def _compose(self, epoch: int, logs: dict[str, Any]) -> str:
+        seconds = time.perf_counter() - self._started
+        parts = [f"epoch {epoch:>4}"]
+        for key, label in (("deviance", "deviance"), ("val_deviance", "validation")):
+            if key in logs:
+                parts.append(f"{label} {logs[key]:<9.5g}")
+        parts.append(f"best {self.best:.5g} (epoch {self.best_epoch})")
+        parts.append(f"{seconds:.1f} s")
+        return "  ".join(parts)

@@ -1,0 +1,52 @@
+"""Files and folders that are whole or not there: written aside, then put in place."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def written_whole(target: str | os.PathLike[str]) -> Iterator[Path]:
+    """A temporary name beside `target` to write to; put in the target's place when all went well.
+
+    What stood there before is moved aside first and restored if the last step fails, so an
+    interrupted save leaves either the old model or the new one, never half of one.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> with written_whole(folder / "a.txt") as path:
+        ...     _ = path.write_text("whole")
+        >>> (folder / "a.txt").read_text()
+        'whole'
+    """
+    target = Path(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    mark = uuid.uuid4().hex[:8]
+    fresh = target.with_name(f".{target.stem}.{mark}.new{target.suffix}")
+    aside = target.with_name(f".{target.stem}.{mark}.old{target.suffix}")
+    try:
+        yield fresh
+        if target.exists():
+            os.replace(target, aside)
+        try:
+            os.replace(fresh, target)
+        except BaseException:
+            if aside.exists():
+                os.replace(aside, target)
+            raise
+        _remove(aside)
+    finally:
+        _remove(fresh)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,346 @@
+"""Formula + training columns -> `Design`: every term with its bases, penalties and lambdas."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ahofm_keras.errors import AhofmWarning, DataError
+from ahofm_keras.formula import Formula, TermSpec
+from ahofm_keras.formula.options import interaction_orders
+from ahofm_keras.penalties import degrees_of_freedom, solve_smoothing
+from ahofm_keras.terms.features import Feature, FeaturePool, Request, feature_values
+from ahofm_keras.terms.linear import LinearCoder
+from ahofm_keras.terms.records import (
+    TERMS,
+    InteractionTerm,
+    LinearTerm,
+    OffsetTerm,
+    Order,
+    SmoothTerm,
+    Term,
+)
+from ahofm_keras.transforms import Expression, learn_expression
+
+DEFAULT_DF = 15.0
+DEFAULT_RANK = 5
+DEFAULT_RIDGE = 1.0
+# Where few distinct values keep the df asked for out of reach, this share of what lies between a
+# straight line and an unpenalised fit is used instead: still penalised.
+_REACHABLE = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """All that was learned from the training data.
+
+    Args:
+        columns: raw column -> `"number"`, `"text"` or `"boolean"`.
+        features: distinct bases, each evaluated once.
+        terms: in the order of the formula, main effects of an `ahofm` before it.
+        intercept: whether the model has one.
+        rows: n of the training data.
+    """
+
+    columns: dict[str, str]
+    features: tuple[Feature, ...]
+    terms: tuple[Term, ...]
+    intercept: bool
+    rows: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "columns": dict(self.columns),
+            "features": [feature.to_json() for feature in self.features],
+            "terms": [term.to_json() for term in self.terms],
+            "intercept": self.intercept,
+            "rows": self.rows,
+        }
+
+    @classmethod
+    def from_json(cls, config: Mapping[str, Any]) -> Design:
+        return cls(
+            dict(config["columns"]),
+            tuple(Feature.from_json(feature) for feature in config["features"]),
+            tuple(TERMS[term["kind"]].from_json(term) for term in config["terms"]),
+            config["intercept"],
+            config["rows"],
+        )
+
+    def of_kind(self, kind: type[Term]) -> list[Any]:
+        return [term for term in self.terms if isinstance(term, kind)]
+
+
+def fit_terms(
+    formula: Formula,
+    columns: Mapping[str, np.ndarray],
+    kinds: Mapping[str, str],
+    *,
+    df_kind: str = "2H-HH",
+    extrapolation: str = "clip",
+) -> Design:
+    """Learn every term of a formula from training columns.
+
+    Args:
+        formula: parsed.
+        columns: raw columns that the formula uses, checked.
+        kinds: kind of each column.
+        df_kind: definition of degrees of freedom, `"2H-HH"` or `"H"`.
+        extrapolation: `"clip"`, `"linear"` or `"error"`.
+
+    Raises:
+        DataError, FormulaError: a constant feature, a df that cannot be reached, too few rows.
+    """
+    return _Fitter(formula, columns, df_kind, extrapolation).design(kinds)
+
+
+class _Fitter:
+    def __init__(
+        self,
+        formula: Formula,
+        columns: Mapping[str, np.ndarray],
+        df_kind: str,
+        extrapolation: str,
+    ) -> None:
+        self.formula = formula
+        self.columns = columns
+        self.df_kind = df_kind
+        self.pool = FeaturePool(columns, extrapolation)
+        self.coder = LinearCoder(columns, formula.intercept)
+        self.terms: list[Term] = []
+        self.names: set[str] = set()
+        self.main_effects: set[Expression] = set()
+
+    def design(self, kinds: Mapping[str, str]) -> Design:
+        specs = [spec for term in self.formula.terms for spec in self._with_main_effects(term)]
+        for spec in specs:
+            self.terms.append(getattr(self, f"_fit_{spec.kind}")(spec))
+        rows = len(next(iter(self.columns.values())))
+        self._check_rows(rows)
+        self._warn_of_doubles()
+        features = tuple(self.pool.features)
+        return Design(dict(kinds), features, tuple(self.terms), self.formula.intercept, rows)
+
+    def _with_main_effects(self, spec: TermSpec) -> list[TermSpec]:
+        """A main effect stands once: the formula's own, else the first that an interaction adds."""
+        if spec.kind not in ("ahofm", "hofm") or not spec.options.get("main", True):
+            return [spec]
+        own = {
+            term.features[0]
+            for term in self.formula.terms
+            if term.kind == "s" or (term.kind == "linear" and len(term.features) == 1)
+        }
+        missing = [f for f in spec.features if f not in own | self.main_effects]
+        self.main_effects.update(missing)
+        return [*(self._main_effect(spec, feature) for feature in missing), spec]
+
+    def _main_effect(self, spec: TermSpec, feature: Expression) -> TermSpec:
+        """The main effect that an interaction term adds for one of its features."""
+        if spec.kind == "hofm":
+            return replace(spec, kind="linear", features=(feature,), options={}, call="")
+        options: dict[str, Any] = {"center": spec.options.get("center", True)}
+        for option in ("k", "knots"):
+            value = _option_of(spec, option, feature)
+            if value is not None and not self._is_category(feature):
+                options[option] = value
+        df = _option_of(spec, "df", feature)
+        if df is not None:
+            options["df"] = df[0] if isinstance(df, tuple) else df
+        return replace(spec, kind="s", features=(feature,), options=options, call="s")
+
+    def _name(self, label: str) -> str:
+        """A Keras layer name that is not taken: `s(x1)` -> `s_x1`."""
+        stem = re.sub(r"\W+", "_", label).strip("_") or "term"
+        name, copies = stem, 1
+        while name in self.names:
+            copies += 1
+            name = f"{stem}_{copies}"
+        self.names.add(name)
+        return name
+
+    def _is_category(self, feature: Expression) -> bool:
+        if feature.is_category:
+            return True
+        return feature.is_column and self.columns[feature.arguments[0]].dtype.kind != "f"
+
+    def _fit_linear(self, spec: TermSpec) -> LinearTerm:
+        return self.coder.code(spec, self._name(spec.label))
+
+    def _fit_offset(self, spec: TermSpec) -> OffsetTerm:
+        values = feature_values(spec.features[0], self.columns, spec)
+        if values.dtype.kind != "f":
+            raise DataError(f"`{spec.label}` needs numbers.")
+        learned = learn_expression(spec.features[0], self.columns)
+        return OffsetTerm(spec.label, self._name(spec.label), learned)
+
+    def _fit_s(self, spec: TermSpec) -> SmoothTerm:
+        feature, options = spec.features[0], spec.options
+        category = self._is_category(feature)
+        if category and options.get("bs", "re") != "re":
+            raise spec.error(
+                f'Column `{feature}` holds categories: write `s({feature}, bs="re")` or `{feature}`.'
+            )
+        unused = [option for option in ("k", "knots") if category and option in options]
+        if unused:
+            raise spec.error(f"`{unused[0]}` has no meaning for the category `{feature}`.")
+        df = options.get("df")
+        kind = "re" if category else options.get("bs", "ps")
+        request = Request(
+            kind,
+            options.get("k"),
+            0.0 if kind == "re" else float(df or DEFAULT_DF),
+            options.get("knots", "adaptive"),
+            options.get("center", True),
+        )
+        place = self.pool.position(feature, request, spec)
+        if "sp" in options:
+            smoothing = float(options["sp"])
+        else:
+            smoothing = self._smoothing([place], [df], spec)[0]
+        reached = self._reached(place, smoothing)
+        return SmoothTerm(spec.label, self._name(spec.label), place, smoothing, reached)
+
+    def _fit_ahofm(self, spec: TermSpec) -> InteractionTerm:
+        options = spec.options
+        orders = interaction_orders(options, len(spec.features))
+        degrees = [_df_by_order(spec, feature, orders) for feature in spec.features]
+        places = [
+            self._interaction_feature(spec, feature, df)
+            for feature, df in zip(spec.features, degrees, strict=True)
+        ]
+        fitted = []
+        for index, (order, rank) in enumerate(_ranks(options, orders)):
+            wanted = [df[order] for df in degrees]
+            smoothing = self._smoothing(places, wanted, spec, quiet=index > 0)
+            reached = tuple(map(self._reached, places, smoothing))
+            fitted.append(Order(order, rank, tuple(smoothing), reached))
+        return InteractionTerm(spec.label, self._name(spec.label), tuple(places), tuple(fitted))
+
+    def _interaction_feature(
+        self, spec: TermSpec, feature: Expression, df: Mapping[int, float | None]
+    ) -> int:
+        center = spec.options.get("center", True)
+        if self._is_category(feature):
+            return self.pool.position(feature, Request("re", center=center), spec)
+        request = Request(
+            "ps",
+            _option_of(spec, "k", feature),
+            max(float(value or DEFAULT_DF) for value in df.values()),
+            _option_of(spec, "knots", feature) or "adaptive",
+            center,
+        )
+        return self.pool.position(feature, request, spec)
+
+    def _fit_hofm(self, spec: TermSpec) -> InteractionTerm:
+        orders = interaction_orders(spec.options, len(spec.features))
+        places = [
+            self.pool.position(
+                feature,
+                Request("re", center=False) if self._is_category(feature) else Request("linear"),
+                spec,
+            )
+            for feature in spec.features
+        ]
+        ridge = float(spec.options.get("sp", DEFAULT_RIDGE))
+        reached = tuple(self._reached(place, ridge) for place in places)
+        fitted = tuple(
+            Order(order, rank, (ridge,) * len(places), reached)
+            for order, rank in _ranks(spec.options, orders)
+        )
+        return InteractionTerm(spec.label, self._name(spec.label), tuple(places), fitted)
+
+    def _reached(self, place: int, smoothing: float) -> float:
+        return degrees_of_freedom(smoothing, self.pool.orthogonal(place), self.df_kind)
+
+    def _smoothing(
+        self, places: list[int], wanted: list[Any], spec: TermSpec, quiet: bool = False
+    ) -> list[float]:
+        """Lambda of each feature; one warning a term for all that cannot reach the df asked for."""
+        results, notes = [], []
+        for place, df in zip(places, wanted, strict=True):
+            smoothing, note = self._one_smoothing(place, df, spec)
+            results.append(smoothing)
+            notes += [note] if note else []
+        if notes and not quiet:
+            warnings.warn(f"`{spec.label}`: {' '.join(notes)}", AhofmWarning, stacklevel=2)
+        return results
+
+    def _one_smoothing(self, place: int, df: float | None, spec: TermSpec) -> tuple[float, str]:
+        feature, orthogonal = self.pool.features[place], self.pool.orthogonal(place)
+        null, rank = feature.null_dimension, orthogonal.rank
+        if len(feature.eigenvalues) <= null:
+            return 0.0, ""
+        if df is not None and df <= null:
+            raise spec.error(
+                f"`df` of `{spec.label}` must be above {null}: the penalty of `{feature.label}` leaves "
+                f"that many degrees of freedom free.\n    Received: df={df:g}."
+            )
+        highest = null + _REACHABLE * (rank - null)
+        if df is None:
+            return solve_smoothing(min(DEFAULT_DF, highest), orthogonal, self.df_kind), ""
+        if df < rank - 1e-6:
+            return solve_smoothing(df, orthogonal, self.df_kind), ""
+        if _option_of(spec, "k", feature.expression) is not None:
+            return 0.0, (
+                f"df={df:g} of `{feature.label}` is not below its rank {rank:.4g}, so it is not "
+                "penalised at all. Raise `k`, or lower `df`."
+            )
+        return solve_smoothing(highest, orthogonal, self.df_kind), (
+            f"df={df:g} cannot be reached by `{feature.label}` ({feature.distinct} distinct values, "
+            f"rank {rank:.4g}); df={highest:.3g} is used."
+        )
+
+    def _check_rows(self, rows: int) -> None:
+        columns = sum(len(term.columns) for term in self.terms if isinstance(term, LinearTerm))
+        needed = max(columns + self.formula.intercept + 1, 3)
+        if rows < needed:
+            raise DataError(
+                f"The formula needs at least {needed} rows ({columns} linear coefficients), "
+                f"the data has {rows}."
+            )
+
+    def _warn_of_doubles(self) -> None:
+        """A straight line that is there twice has no coefficient of its own."""
+        smooth = {
+            self.pool.features[term.feature].expression
+            for term in self.terms
+            if isinstance(term, SmoothTerm)
+        }
+        for term in self.terms:
+            if isinstance(term, LinearTerm) and len(term.factors) == 1:
+                expression = term.factors[0].expression
+                if expression in smooth:
+                    warnings.warn(
+                        f"`{term.label}` stands as a linear term and inside `s({term.label})`, which "
+                        "holds the straight line already: the two cannot be told apart. Leave one out.",
+                        AhofmWarning,
+                        stacklevel=2,
+                    )
+
+
+def _option_of(spec: TermSpec, option: str, feature: Expression) -> Any:
+    """An option's value for one feature: the value itself, or its entry in a dict."""
+    value = spec.options.get(option)
+    if not isinstance(value, dict):
+        return value
+    return value.get(feature.arguments[0] if feature.is_column else str(feature))
+
+
+def _df_by_order(
+    spec: TermSpec, feature: Expression, orders: tuple[int, ...]
+) -> dict[int, float | None]:
+    df = _option_of(spec, "df", feature)
+    if isinstance(df, tuple):
+        return dict(zip(orders, df[-len(orders) :], strict=True))
+    return dict.fromkeys(orders, df)
+
+
+def _ranks(options: Mapping[str, Any], orders: tuple[int, ...]) -> list[tuple[int, int]]:
+    rank = options.get("F", DEFAULT_RANK)
+    ranks = rank if isinstance(rank, tuple) else (rank,) * len(orders)
+    return list(zip(orders, ranks, strict=True))

@@ -1,0 +1,269 @@
+"""A feature: an expression on a basis, in Demmler-Reinsch coordinates; made once, shared by terms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from ahofm_keras.bases import (
+    Basis,
+    center_basis,
+    evaluate_basis,
+    make_levels,
+    make_linear,
+    make_spline,
+)
+from ahofm_keras.errors import DataError
+from ahofm_keras.formula import TermSpec
+from ahofm_keras.penalties import DemmlerReinsch, difference_penalty, orthogonalise
+from ahofm_keras.transforms import Expression, evaluate_expression, learn_expression
+
+LEAST_SIZE = 10
+_CHUNK = 65_536
+
+
+@dataclass(frozen=True, eq=False)
+class Feature:
+    """An expression, its basis, and the coordinates in which smooths and factors are learned.
+
+    Args:
+        expression: with its state learned.
+        basis: with its knots or levels learned.
+        transform: T `(M, r)`, from coordinates to coefficients of the basis: (B T)'(B T) = n I.
+        eigenvalues: `(r,)`: a function B T w has the penalty lambda n sum_m eigenvalues_m w_m^2.
+        null_dimension: number of coordinates that the penalty does not reach.
+        distinct: number of distinct training values.
+        rank: largest degrees of freedom that can be reached.
+    """
+
+    expression: Expression
+    basis: Basis
+    transform: np.ndarray
+    eigenvalues: np.ndarray
+    null_dimension: int
+    distinct: int
+    rank: float
+
+    @property
+    def label(self) -> str:
+        return str(self.expression)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "expression": self.expression.to_json(),
+            "basis": self.basis.to_json(),
+            "transform": self.transform.tolist(),
+            "eigenvalues": self.eigenvalues.tolist(),
+            "null_dimension": self.null_dimension,
+            "distinct": self.distinct,
+            "rank": self.rank,
+        }
+
+    @classmethod
+    def from_json(cls, config: Mapping[str, Any]) -> Feature:
+        size = config["basis"]["size"]
+        return cls(
+            Expression.from_json(config["expression"]),
+            Basis.from_json(config["basis"]),
+            np.asarray(config["transform"], float).reshape(size, -1),
+            np.asarray(config["eigenvalues"], float),
+            config["null_dimension"],
+            config["distinct"],
+            config["rank"],
+        )
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a term asks of a feature's basis; equal requests share one feature.
+
+    Args:
+        kind: `"ps"`, `"cp"`, `"re"` or `"linear"`.
+        size: number of functions where the user gave it, else None.
+        df: degrees of freedom that the basis must be able to reach.
+        knots: how the knots are placed.
+        center: whether its functions have mean zero on the training data.
+    """
+
+    kind: str
+    size: int | None = None
+    df: float = 0.0
+    knots: str | tuple[float, float] = "adaptive"
+    center: bool = True
+
+
+class FeaturePool:
+    """Learns features from the training columns, each once."""
+
+    def __init__(self, columns: Mapping[str, np.ndarray], extrapolation: str) -> None:
+        self.columns = columns
+        self.extrapolation = extrapolation
+        self.features: list[Feature] = []
+        self._orthogonal: list[DemmlerReinsch] = []
+        self._known: dict[tuple[Expression, Request], int] = {}
+
+    def position(self, expression: Expression, request: Request, spec: TermSpec) -> int:
+        """Position of the feature in the pool, learning it where it is new."""
+        wider = self._at_least(expression, request)
+        if wider is not None:
+            return wider
+        values = feature_values(expression, self.columns, spec)
+        feature, orthogonal = _learn(expression, request, values, self, spec)
+        self.features.append(feature)
+        self._orthogonal.append(orthogonal)
+        self._known[expression, request] = len(self.features) - 1
+        return len(self.features) - 1
+
+    def orthogonal(self, position: int) -> DemmlerReinsch:
+        return self._orthogonal[position]
+
+    def _at_least(self, expression: Expression, request: Request) -> int | None:
+        """A known feature that serves: the same request, or one of a df that is as high."""
+        for (known, other), place in self._known.items():
+            same = (known, other.kind, other.size, other.knots, other.center) == (
+                expression, request.kind, request.size, request.knots, request.center,
+            )  # fmt: skip
+            if same and other.df >= request.df:
+                return place
+        return None
+
+
+def feature_values(
+    expression: Expression, columns: Mapping[str, np.ndarray], spec: TermSpec
+) -> np.ndarray:
+    """Training values of an expression, checked to be finite."""
+    names = list(expression.columns())
+    if not expression.is_column and not expression.is_category:
+        for name in names:
+            if columns[name].dtype.kind != "f":
+                raise DataError(
+                    f"`{expression}` needs numbers, but column `{name}` holds "
+                    f"{'booleans' if columns[name].dtype.kind == 'b' else 'texts'}."
+                )
+    with np.errstate(all="ignore"):
+        values = np.asarray(evaluate_expression(learn_expression(expression, columns), columns))
+    check_finite(expression, values, columns)
+    return values
+
+
+def check_finite(
+    expression: Expression, values: np.ndarray, columns: Mapping[str, np.ndarray]
+) -> None:
+    """Raise a `DataError` where a function of the formula has no finite value."""
+    if values.dtype.kind != "f":
+        return
+    bad = ~np.isfinite(values.reshape(len(values), -1)).all(axis=1)
+    if bad.any():
+        row = int(np.argmax(bad))
+        inputs = ", ".join(f"{name} = {columns[name][row]:g}" for name in expression.columns())
+        raise DataError(
+            f"`{expression}` is not finite in {int(bad.sum()):,} of {len(bad):,} rows, first at row "
+            f"{row} ({inputs})."
+        )
+
+
+def _learn(
+    expression: Expression,
+    request: Request,
+    values: np.ndarray,
+    pool: FeaturePool,
+    spec: TermSpec,
+) -> tuple[Feature, DemmlerReinsch]:
+    distinct = len(set(values)) if values.dtype == object else len(np.unique(values))
+    if distinct < 2:
+        raise constant_column(expression, spec)
+    basis = _make_basis(request, values, distinct, pool.extrapolation, spec)
+    gram, means = _gram(basis, values)
+    orthogonal = orthogonalise(
+        gram,
+        _penalty(basis),
+        len(values),
+        center_basis(means) if request.center and basis.kind != "linear" else None,
+    )
+    feature = Feature(
+        learn_expression(expression, pool.columns),
+        basis,
+        orthogonal.transform,
+        orthogonal.eigenvalues,
+        orthogonal.null_dimension,
+        distinct,
+        orthogonal.rank,
+    )
+    return feature, orthogonal
+
+
+def constant_column(expression: Expression, spec: TermSpec) -> DataError:
+    return DataError(
+        f"`{expression}` is constant, so `{spec.label}` cannot learn anything from it. Leave it out."
+    )
+
+
+def _make_basis(
+    request: Request, values: np.ndarray, distinct: int, extrapolation: str, spec: TermSpec
+) -> Basis:
+    if request.kind == "re":
+        return make_levels(tuple(sorted(set(values.tolist()))))
+    if request.kind == "linear":
+        return make_linear(values)
+    cyclic = request.kind == "cp"
+    size, degree = _choose_size(request, distinct, spec)
+    _check_ends(request.knots, values, spec)
+    return make_spline(
+        values,
+        size,
+        degree=degree,
+        knots=request.knots,
+        cyclic=cyclic,
+        extrapolation=extrapolation,
+    )
+
+
+def _choose_size(request: Request, distinct: int, spec: TermSpec) -> tuple[int, int]:
+    """Number of functions and their degree.
+
+    About df + 5 functions, at least 10, so that the df can be reached and lambda does the rest; fewer
+    where there are few distinct values, down to a parabola (3 values) or a straight line (2).
+    """
+    cyclic = request.kind == "cp"
+    if cyclic and (distinct < 4 or (request.size or 4) < 4):
+        raise spec.error(
+            f"A cyclic smooth needs k of at least 4 and 4 distinct values; "
+            f"`{spec.label}` has k={request.size or 'not given'} and {distinct} distinct values."
+        )
+    if request.size is not None:
+        return request.size, min(3, request.size - 1)
+    least = 4 if cyclic else min(3, distinct)
+    size = max(least, min(max(LEAST_SIZE, ceil(request.df) + 5), distinct - 1))
+    return size, min(3, size - 1)
+
+
+def _check_ends(knots: str | tuple[float, float], values: np.ndarray, spec: TermSpec) -> None:
+    if isinstance(knots, str):
+        return
+    outside = (values < knots[0]) | (values > knots[1])
+    if outside.any():
+        raise spec.error(
+            f"`knots` of `{spec.label}` must span the training values, from {values.min():g} to "
+            f"{values.max():g}.\n    Received: knots={knots!r}."
+        )
+
+
+def _penalty(basis: Basis) -> np.ndarray:
+    if not basis.is_spline:
+        return np.eye(basis.size)
+    return difference_penalty(basis.size, cyclic=basis.kind == "cp")
+
+
+def _gram(basis: Basis, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """B'B and the column means of B, by chunks of rows: B itself never needs to exist."""
+    gram = np.zeros((basis.size, basis.size))
+    total = np.zeros(basis.size)
+    for start in range(0, len(values), _CHUNK):
+        rows = evaluate_basis(basis, values[start : start + _CHUNK])
+        gram += rows.T @ rows
+        total += rows.sum(axis=0)
+    return gram, total / len(values)

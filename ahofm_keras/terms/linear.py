@@ -1,0 +1,121 @@
+"""Parametric terms: numeric columns, treatment-coded categories, their products."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+from patsy import Term as PatsyTerm
+from patsy.redundancy import pick_contrasts_for_term
+
+from ahofm_keras.formula import TermSpec
+from ahofm_keras.terms.features import constant_column, feature_values
+from ahofm_keras.terms.records import Factor, LinearTerm
+from ahofm_keras.transforms import Expression, evaluate_expression, learn_expression
+
+Array = Any
+
+
+class LinearCoder:
+    """Codes linear terms one after another.
+
+    Which levels of a category a term needs depends on the terms before it: after an intercept `a`
+    leaves its first level out, `a:b` without `a` does not. patsy's own rule decides.
+    """
+
+    def __init__(self, columns: Mapping[str, np.ndarray], intercept: bool) -> None:
+        self.columns = columns
+        self.intercept = intercept
+        self._used: set[Any] = set()
+        if intercept:
+            pick_contrasts_for_term(PatsyTerm([]), set(), self._used)
+
+    def code(self, spec: TermSpec, name: str) -> LinearTerm:
+        factors = tuple(self._factor(expression, spec) for expression in spec.features)
+        numeric = {factor.expression for factor in factors if not factor.levels}
+        expressions = [factor.expression for factor in factors]
+        codings = pick_contrasts_for_term(PatsyTerm(expressions), numeric, self._used)
+        components = [self._components(factor) for factor in factors]
+        columns: list[tuple[int, ...]] = []
+        for coding in codings:
+            choices = [
+                _choose(factor, count, coding)
+                for factor, count in zip(factors, components, strict=True)
+            ]
+            columns += product(*choices)
+        design = design_columns(factors, tuple(columns), self.columns, np)
+        centre = design.mean(axis=0) if self.intercept else np.zeros(design.shape[1])
+        spread = np.sqrt(np.mean((design - centre) ** 2, axis=0))
+        return LinearTerm(
+            spec.label,
+            name,
+            factors,
+            tuple(columns),
+            tuple(_coefficient(factors, column) for column in columns),
+            tuple(centre.tolist()),
+            tuple(np.where(spread > 0, spread, 1.0).tolist()),
+        )
+
+    def _factor(self, expression: Expression, spec: TermSpec) -> Factor:
+        values = feature_values(expression, self.columns, spec)
+        if expression.is_category or values.dtype.kind != "f":
+            levels = tuple(sorted(set(values.tolist())))
+            if len(levels) < 2:
+                raise constant_column(expression, spec)
+            return Factor(expression, levels)
+        if self.intercept and np.ptp(values.reshape(len(values), -1)[:, 0]) == 0:
+            raise constant_column(expression, spec)
+        return Factor(learn_expression(expression, self.columns))
+
+    def _components(self, factor: Factor) -> int:
+        if factor.levels:
+            return len(factor.levels)
+        return int(factor.expression.arguments[1].arguments[0]) if _is_poly(factor) else 1
+
+
+def _is_poly(factor: Factor) -> bool:
+    return factor.expression.function == "poly"
+
+
+def _choose(factor: Factor, components: int, coding: Mapping[Expression, bool]) -> list[int]:
+    """Components of a factor that enter: all, all but the first level, or -1 for none."""
+    if not factor.levels:
+        return list(range(components))
+    if factor.expression not in coding:
+        return [-1]
+    return list(range(0 if coding[factor.expression] else 1, components))
+
+
+def _coefficient(factors: tuple[Factor, ...], column: tuple[int, ...]) -> str:
+    parts = []
+    for factor, component in zip(factors, column, strict=True):
+        if component < 0:
+            continue
+        if factor.levels:
+            parts.append(f"{factor.expression}[{factor.levels[component]}]")
+        elif _is_poly(factor):
+            parts.append(f"{factor.expression}[{component + 1}]")
+        else:
+            parts.append(str(factor.expression))
+    return ":".join(parts)
+
+
+def design_columns(
+    factors: tuple[Factor, ...],
+    columns: tuple[tuple[int, ...], ...],
+    raw: Mapping[str, np.ndarray],
+    namespace: Any,
+) -> np.ndarray:
+    """Raw design `(n, C)` of a linear term, in NumPy: for learning its centre and scale."""
+    result = np.ones((len(next(iter(raw.values()))), len(columns)))
+    for place, factor in enumerate(factors):
+        values = np.asarray(evaluate_expression(factor.expression, raw))
+        if factor.levels:
+            values = np.column_stack([values == level for level in factor.levels]).astype(float)
+        values = values.reshape(len(result), -1)
+        chosen = [column[place] for column in columns]
+        taken = values[:, [max(component, 0) for component in chosen]]
+        result *= np.where(np.asarray(chosen) < 0, 1.0, taken)
+    return result
