@@ -191,9 +191,7 @@ def locate_levels(levels: tuple[Any, ...], values: np.ndarray) -> np.ndarray:
     return np.fromiter((index.get(value, -1) for value in values), int, len(values))
 
 
-def cardinal_splines(
-    place: Array, centres: np.ndarray, degree: int, namespace: Namespace = np
-) -> Array:
+def cardinal_splines(place: Array, centres: np.ndarray, degree: int, namespace: Namespace = np) -> Array:
     """Cardinal B-splines N(place - centre) by truncated powers of the distance to the centre.
 
     N_d(v) = 1/d! sum_k (-1)^k C(d+1, k) max((d+1)/2 - k - |v|, 0)^d. Only the terms with a positive
@@ -219,9 +217,7 @@ def cardinal_splines(
     return total
 
 
-def cardinal_slopes(
-    place: Array, centres: np.ndarray, degree: int, namespace: Namespace = np
-) -> Array:
+def cardinal_slopes(place: Array, centres: np.ndarray, degree: int, namespace: Namespace = np) -> Array:
     """Derivative of `cardinal_splines` by the place: N_d'(v) = N_(d-1)(v + 1/2) - N_(d-1)(v - 1/2)."""
     before = cardinal_splines(place + 0.5, centres, degree - 1, namespace)
     return before - cardinal_splines(place - 0.5, centres, degree - 1, namespace)

@@ -26,14 +26,11 @@ def column_names(data: Any) -> list[str]:
 def _check_table(data: Any) -> None:
     if not isinstance(data, pd.DataFrame | Mapping):
         raise DataError(
-            "Data must be a pandas data frame or a dict of columns. "
-            f"Received: {type(data).__name__}."
+            f"Data must be a pandas data frame or a dict of columns. Received: {type(data).__name__}."
         )
 
 
-def read_columns(
-    data: Any, names: Iterable[str], kinds: Mapping[str, str] | None = None
-) -> Columns:
+def read_columns(data: Any, names: Iterable[str], kinds: Mapping[str, str] | None = None) -> Columns:
     """The named columns as arrays of one length, checked.
 
     Args:
@@ -69,9 +66,7 @@ def _find_column(data: Any, name: str) -> pd.Series:
         close = difflib.get_close_matches(name, known, n=1)
         hint = f" Did you mean `{close[0]}`?" if close else ""
         listed = ", ".join(f"`{key}`" for key in known[:10]) + (", ..." if len(known) > 10 else "")
-        raise DataError(
-            f"Column `{name}` is missing.{hint} The data has: {listed or 'no columns'}."
-        )
+        raise DataError(f"Column `{name}` is missing.{hint} The data has: {listed or 'no columns'}.")
     values = data[matches[0]]
     if len(matches) > 1 or isinstance(values, pd.DataFrame):
         raise DataError(f"Column `{name}` stands more than once in the data. Rename one of them.")
@@ -206,7 +201,7 @@ def _count(flags: np.ndarray, noun: str) -> str:
 def split_rows(rows: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Row numbers of a shuffled training and validation part."""
     order = np.random.default_rng(seed).permutation(rows)
-    held_out = int(round(rows * share))
+    held_out = round(rows * share)
     return np.sort(order[held_out:]), np.sort(order[:held_out])
 
 

@@ -203,9 +203,7 @@ class Deviance(keras.metrics.Metric):
         super().__init__(name=name, dtype=dtype)
         self.family = get_family(family)
         self.total = self.add_variable(shape=(), initializer="zeros", name="total", dtype="float64")
-        self.weight = self.add_variable(
-            shape=(), initializer="zeros", name="weight", dtype="float64"
-        )
+        self.weight = self.add_variable(shape=(), initializer="zeros", name="weight", dtype="float64")
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         y_true, y_pred = ops.cast(y_true, "float64"), ops.cast(y_pred, "float64")

@@ -40,9 +40,7 @@ def elementary_symmetric(phi: Array, order: int, namespace: Namespace = np) -> A
         joined = [_join(left, right, degree) for degree in range(1, order + 1)]
         if groups % 2:
             odd = [part if part is None else part[2 * half :] for part in parts]
-            joined = [
-                _append(part, rest, namespace) for part, rest in zip(joined, odd, strict=True)
-            ]
+            joined = [_append(part, rest, namespace) for part, rest in zip(joined, odd, strict=True)]
         parts, groups = joined, half + groups % 2
     result = parts[order - 1]
     assert result is not None, "order exceeds the number of features"
@@ -53,9 +51,9 @@ def _join(left: list[Array | None], right: list[Array | None], degree: int) -> A
     """e_degree of two disjoint groups; e_0 is 1."""
     total = None
     for i in range(degree + 1):
-        first = left[i - 1] if i else None
-        second = right[degree - i - 1] if degree - i else None
-        if (i and first is None) or (degree - i and second is None):
+        first: Array = left[i - 1] if i else 1
+        second: Array = right[degree - i - 1] if degree - i else 1
+        if first is None or second is None:
             continue
         product = second if not i else first if degree == i else first * second
         total = product if total is None else total + product

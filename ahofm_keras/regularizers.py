@@ -29,9 +29,7 @@ class QuadraticPenalty(keras.regularizers.Regularizer):
     def __init__(self, weights: Any) -> None:
         self.weights = np.asarray(weights, float)
         if not np.all(np.isfinite(self.weights)) or np.any(self.weights < 0):
-            raise ValueError(
-                f"Penalty weights must be finite and not negative. Received: {weights}"
-            )
+            raise ValueError(f"Penalty weights must be finite and not negative. Received: {weights}")
 
     def __call__(self, x: Any) -> Any:
         missing = (1,) * (len(x.shape) - self.weights.ndim)

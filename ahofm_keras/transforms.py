@@ -38,9 +38,7 @@ class Expression:
 
     @classmethod
     def from_json(cls, config: Mapping[str, Any]) -> Expression:
-        arguments = tuple(
-            cls.from_json(a) if isinstance(a, Mapping) else a for a in config["arguments"]
-        )
+        arguments = tuple(cls.from_json(a) if isinstance(a, Mapping) else a for a in config["arguments"])
         return cls(config["function"], arguments, tuple(config["state"]))
 
     @property
@@ -163,24 +161,10 @@ def _compute_poly(xp: Namespace, state: tuple[float, ...], x: Array, degree: Arr
     return xp.stack(powers, axis=-1)
 
 
+_ELEMENTWISE = "abs cos exp expm1 log log10 log1p log2 negative sin sqrt tanh".split()
+
 FUNCTIONS: dict[str, Function] = {
-    **{
-        name: _elementwise(name)
-        for name in (
-            "abs",
-            "cos",
-            "exp",
-            "expm1",
-            "log",
-            "log10",
-            "log1p",
-            "log2",
-            "negative",
-            "sin",
-            "sqrt",
-            "tanh",
-        )
-    },  # fmt: skip
+    **{name: _elementwise(name) for name in _ELEMENTWISE},
     **{name: _elementwise(name, 2) for name in _OPERATORS},
     "center": Function(1, lambda xp, s, x: x - s[0], lambda x: (float(np.mean(x)),)),
     "scale": Function(1, lambda xp, s, x: (x - s[0]) / s[1], _learn_scale),

@@ -120,9 +120,7 @@ def _sentence(message: str) -> str:
 def _read_response(source: Source, terms: list[PatsyTerm]) -> Expression:
     factors = [factor for term in terms for factor in term.factors]
     if len(terms) != 1 or len(factors) != 1:
-        raise source.error(
-            "A formula has one response, a column or an expression such as `log(y)`."
-        )
+        raise source.error("A formula has one response, a column or an expression such as `log(y)`.")
     reader = _Reader(source, factors[0])
     return reader.expression(reader.root, arithmetic=False)
 
@@ -234,9 +232,7 @@ class _Reader:
 
     def _function(self, node: ast.Call) -> Expression:
         if not isinstance(node.func, ast.Name):
-            raise self.error(
-                f"`{self._written(node.func)}` cannot be called in a formula.", node.func
-            )
+            raise self.error(f"`{self._written(node.func)}` cannot be called in a formula.", node.func)
         name = node.func.id
         if name == "Q":
             return column(self._quoted(node))

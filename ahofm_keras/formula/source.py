@@ -7,6 +7,7 @@ import re
 import tokenize
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from ahofm_keras.errors import FormulaError
 from ahofm_keras.transforms import quote_column
@@ -65,9 +66,7 @@ def read_source(text: str, columns: Sequence[str] | None) -> Source:
             no columns to stand for.
     """
     if not isinstance(text, str):
-        raise FormulaError(
-            f"A formula must be text, e.g. `y ~ s(x1)`. Received: {type(text).__name__}."
-        )
+        raise FormulaError(f"A formula must be text, e.g. `y ~ s(x1)`. Received: {type(text).__name__}.")
     written = re.sub(r"[\r\n\t\f\v]", " ", text).rstrip()
     source = Source(written, written)
     if not written.strip():
@@ -101,9 +100,7 @@ def _check_brackets(source: Source) -> None:
             if not opened:
                 raise source.error(f"`{letter}` closes nothing.", place, place + 1)
             if opened[-1][0] != _CLOSING[letter]:
-                raise source.error(
-                    f"`{letter}` does not close `{opened[-1][0]}`.", place, place + 1
-                )
+                raise source.error(f"`{letter}` does not close `{opened[-1][0]}`.", place, place + 1)
             opened.pop()
     if quote:
         raise source.error("This quote is never closed.", quote[1], quote[1] + 1)
@@ -144,7 +141,7 @@ def _check_tilde(source: Source, tokens: list[_Token]) -> None:
 
 def _check_powers(source: Source, tokens: list[_Token]) -> None:
     """`(a + b)**3` multiplies terms out: a large power would never end."""
-    for before, token in zip(tokens, tokens[1:], strict=False):
+    for before, token in pairwise(tokens):
         small = token.text.isdigit() and int(token.text[:9]) <= _LARGEST_POWER
         if before.text == "**" and not before.depth and not small:
             raise source.error(

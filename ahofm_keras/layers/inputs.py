@@ -113,7 +113,7 @@ class ParametricColumns(_RawColumns):
 
     def __init__(self, terms: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.terms = [
+        self.terms: list[dict[str, Any]] = [
             {
                 "factors": [_read_factor(factor) for factor in term["factors"]],
                 "columns": [list(column) for column in term["columns"]],
@@ -188,8 +188,7 @@ class Offset(_RawColumns):
         return (_batch(columns_shape),)
 
     def get_config(self) -> dict[str, Any]:
-        config = {**super().get_config(), "expressions": [e.to_json() for e in self.expressions]}
-        return config
+        return {**super().get_config(), "expressions": [e.to_json() for e in self.expressions]}
 
 
 def _batch(columns_shape: Mapping[str, Any]) -> int | None:

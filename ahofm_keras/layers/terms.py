@@ -201,9 +201,7 @@ class FactorizedInteraction(keras.layers.Layer):
             self._to_coefficients.append(transforms)
             self.factors.append(self._add_factors(place, order, penalty, width))
 
-    def _add_factors(
-        self, place: int, order: dict[str, Any], penalty: np.ndarray, width: int
-    ) -> Any:
+    def _add_factors(self, place: int, order: dict[str, Any], penalty: np.ndarray, width: int) -> Any:
         shape = (len(self.features), width, order["rank"])
         return self.add_weight(
             name=f"factors_{order['order']}",
@@ -275,9 +273,7 @@ class _FactorStart(keras.initializers.Initializer):
     def __call__(self, shape: Any, dtype: Any = None) -> Array:
         drawn = np.random.default_rng(self.seed).standard_normal(shape)
         used = np.arange(shape[1]) < np.asarray(self.sizes)[:, None]
-        return ops.convert_to_tensor(
-            self.STANDARD_DEVIATION * drawn * used[:, :, None], dtype=dtype
-        )
+        return ops.convert_to_tensor(self.STANDARD_DEVIATION * drawn * used[:, :, None], dtype=dtype)
 
     def get_config(self) -> dict[str, Any]:
         return {"sizes": self.sizes, "seed": self.seed}

@@ -68,6 +68,8 @@ class AdditiveModel(keras.Model):
         (1,)
     """
 
+    steps_per_execution: int
+
     def __init__(
         self,
         formula: str,
@@ -282,7 +284,8 @@ class AdditiveModel(keras.Model):
     def _evaluate_within_fit(self, x: Any, **kwargs: Any) -> Any:
         """Validation between epochs: rows are encoded already, and a pass is few steps, so that the
         training's steps an execution would run it over and over."""
-        steps, self.steps_per_execution = self.steps_per_execution, 1
+        steps: int = self.steps_per_execution
+        self.steps_per_execution = 1
         try:
             return super().evaluate(x, **kwargs)
         finally:
@@ -423,9 +426,7 @@ class _Untracked:
         self.value = value
 
 
-def _learn(
-    formula: str, data: Any, family: str, df_kind: str, extrapolation: str
-) -> dict[str, Any]:
+def _learn(formula: str, data: Any, family: str, df_kind: str, extrapolation: str) -> dict[str, Any]:
     """Everything that the training data teaches, as JSON."""
     if data is None:
         raise DataError("`AdditiveModel` needs data to learn its bases from: pass `data=`.")

@@ -84,7 +84,8 @@ def _expand_bases(design: Design, inputs: dict[str, Tensor]) -> tuple[_Bases, li
     groups: dict[tuple[int | None, bool], list[int]] = {}
     for position, feature in enumerate(design.features):
         groups.setdefault(_group(feature), []).append(position)
-    tensors, where = [], {}
+    tensors: list[Tensor] = []
+    where: dict[int, tuple[int, int]] = {}
     for group, (key, members) in enumerate(groups.items()):
         tensors.append(_expansion(key, members, design)(places))
         where |= {position: (group, within) for within, position in enumerate(members)}
@@ -137,9 +138,7 @@ def _interaction(term: InteractionTerm, design: Design, bases: _Bases, seed: int
     return layer([bases.tensors[group] for group in groups])
 
 
-def _linear_terms(
-    design: Design, inputs: dict[str, Tensor], encoded: list[Tensor]
-) -> dict[str, Tensor]:
+def _linear_terms(design: Design, inputs: dict[str, Tensor], encoded: list[Tensor]) -> dict[str, Tensor]:
     terms: list[LinearTerm] = design.of_kind(LinearTerm)
     if not terms:
         return {}

@@ -97,9 +97,7 @@ def _report_outside(design: Design, columns: Columns, extrapolation: str) -> Non
     )
 
 
-def learn_response(
-    data: Any, expression: Expression, family: Family
-) -> tuple[Expression, np.ndarray]:
+def learn_response(data: Any, expression: Expression, family: Family) -> tuple[Expression, np.ndarray]:
     """The response's expression with what it learned, and its training values, checked."""
     columns = _response_columns(data, expression)
     learned = learn_expression(expression, columns)
@@ -133,8 +131,8 @@ def _response_columns(data: Any, expression: Expression) -> Columns:
 
 def _text_response(name: str, values: np.ndarray) -> DataError:
     return DataError(
-        f"The response `{name}` holds texts (first: {values[0]!r}). Recode it as numbers; two classes as "
-        "0 and 1."
+        f"The response `{name}` holds texts (first: {values[0]!r}). Recode it as numbers; "
+        "two classes as 0 and 1."
     )
 
 

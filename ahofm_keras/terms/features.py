@@ -150,9 +150,7 @@ def feature_values(
     return values
 
 
-def check_finite(
-    expression: Expression, values: np.ndarray, columns: Mapping[str, np.ndarray]
-) -> None:
+def check_finite(expression: Expression, values: np.ndarray, columns: Mapping[str, np.ndarray]) -> None:
     """Raise a `DataError` where a function of the formula has no finite value."""
     if values.dtype.kind != "f":
         return
@@ -197,6 +195,7 @@ def _learn(
 
 
 def constant_column(expression: Expression, spec: TermSpec) -> DataError:
+    """The error for a feature that does not vary."""
     return DataError(
         f"`{expression}` is constant, so `{spec.label}` cannot learn anything from it. Leave it out."
     )

@@ -41,8 +41,7 @@ class LinearCoder:
         columns: list[tuple[int, ...]] = []
         for coding in codings:
             choices = [
-                _choose(factor, count, coding)
-                for factor, count in zip(factors, components, strict=True)
+                _choose(factor, count, coding) for factor, count in zip(factors, components, strict=True)
             ]
             columns += product(*choices)
         design = design_columns(factors, tuple(columns), self.columns, np)

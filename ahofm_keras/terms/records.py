@@ -92,8 +92,7 @@ class InteractionTerm(Term):
     @classmethod
     def from_json(cls, config: Mapping[str, Any]) -> InteractionTerm:
         orders = tuple(
-            Order(o["order"], o["rank"], tuple(o["smoothing"]), tuple(o["df"]))
-            for o in config["orders"]
+            Order(o["order"], o["rank"], tuple(o["smoothing"]), tuple(o["df"])) for o in config["orders"]
         )
         return cls(config["label"], config["name"], tuple(config["features"]), orders)
 

@@ -295,8 +295,7 @@ def no_expression(written: str) -> str:
 
 def no_value(written: str) -> str:
     return (
-        f"`{written}` is no plain value: a number, text, tuple, dict, True, False or None "
-        "was expected."
+        f"`{written}` is no plain value: a number, text, tuple, dict, True, False or None was expected."
     )
 
 
@@ -412,9 +411,7 @@ def test_what_is_no_formula_gives_the_message_alone(text: str, message: str) -> 
         (["y"], "`.` stands for no column here."),
     ],
 )
-def test_dot_without_columns_gives_the_whole_message(
-    columns: list[str] | None, message: str
-) -> None:
+def test_dot_without_columns_gives_the_whole_message(columns: list[str] | None, message: str) -> None:
     with pytest.raises(FormulaError) as caught:
         parse_formula("y ~ s(x) + .", columns)
     assert str(caught.value) == f"{message}\n    y ~ s(x) + .\n               ^"
