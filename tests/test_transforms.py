@@ -11,6 +11,7 @@ import keras
 import numpy as np
 import pytest
 
+from ahofm_keras.errors import AhofmError
 from ahofm_keras.formula.parse import parse_formula
 from ahofm_keras.transforms import (
     FUNCTIONS,
@@ -60,7 +61,7 @@ def centred(x: np.ndarray) -> np.ndarray:
     return np.array([value - statistics.fmean(x) for value in x])
 
 
-# Function -> how a formula writes it, and what it must give, value by value from the standard library.
+# Function -> how a formula writes it, and what it must give by the standard library.
 ORACLES: dict[str, tuple[str, Callable[..., np.ndarray]]] = {
     "abs": ("abs(x - z)", each(lambda x, z: math.fabs(x - z))),
     "add": ("I(x + z)", each(lambda x, z: math.fsum((x, z)))),
@@ -100,7 +101,7 @@ PRECEDENCE: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "I(2 ** -x)": lambda x, z: 1 / 2**x,
     "I(x - -z)": lambda x, z: x + z,
     "log(x + 1)": lambda x, z: np.log1p(x),
-    "log(I(x + 1)) ": lambda x, z: np.log1p(x),
+    "log(I(x + 1))": lambda x, z: np.log1p(x),
 }
 
 # Numbers that are computed with before they meet a column.
@@ -114,7 +115,7 @@ EXPRESSIONS = [
     *PRECEDENCE,
     *CONSTANTS,
     *STATEFUL,
-    "x", 'Q("a b")', "C(x)", 'C(Q("a b"))', "sqrt(exp(x))", "log(x * z) ", "I(--x)", "I(-(x + z))",
+    "x", 'Q("a b")', "C(x)", 'C(Q("a b"))', "sqrt(exp(x))", "log(x * z)", "I(--x)", "I(-(x + z))",
     "I(-(-x) ** 2)", "I((x + -z) ** (z - x))", "I(x * 0.123456789)", "I(x * 1e-20)",
     "I(x + 123456789)", "I(x * 1e300)", 'I(Q("a b") / Q("class"))', "I(log(x) ** 2 - 1)",
 ]  # fmt: skip
@@ -194,6 +195,14 @@ def test_scale_of_a_constant_column_is_zero() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("values", "degree"), [([3.0] * 4, 1), ([1.0, 2.0, 2.0, 1.0], 2), ([1.0, 2.0, 3.0] * 2, 3)]
+)
+def test_poly_needs_more_different_values_than_its_degree(values: list[float], degree: int) -> None:
+    with pytest.raises(AhofmError):
+        learned(f"poly(x, {degree})", {"x": np.array(values)})
+
+
 def test_category_comes_back_as_it_is() -> None:
     levels = {"x": np.array(["b", "a", "b"])}
     np.testing.assert_array_equal(evaluate_expression(learned("C(x)", levels), levels), levels["x"])
@@ -213,7 +222,8 @@ def test_text_of_an_expression_parses_back_to_it(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["x", "a b", "class", "a.b", "it's", 'say "hi"', "a\\b", "µ", "ﬁ", "", "a\tb", "a\nb", "nan"]
+    "name",
+    ["x", "a b", "class", "a.b", "it's", 'say "hi"', "a\\b", "µ", "ﬁ", "", "a\tb", "a\nb", "nan"],
 )
 def test_text_of_a_column_parses_back_to_it(name: str) -> None:
     assert parse(str(column(name))) == column(name)

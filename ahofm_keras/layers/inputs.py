@@ -30,7 +30,11 @@ class _RawColumns(keras.layers.Layer):
 
     def _add_lookup(self, key: str, levels: tuple[Any, ...]) -> None:
         if levels and isinstance(levels[0], str):
-            self._lookups[key] = keras.layers.StringLookup(vocabulary=list(levels))
+            lookup = keras.layers.StringLookup(vocabulary=list(levels))
+            # A lookup cannot be compiled, and would keep Keras from compiling the model's training,
+            # which runs on encoded rows and never comes through here.
+            lookup.supports_jit = True
+            self._lookups[key] = lookup
 
     def _values(self, expression: Expression, columns: Mapping[str, Array]) -> Array:
         return evaluate_expression(expression, columns, ops)

@@ -90,7 +90,8 @@ class AdditiveModel(keras.Model):
             state = _learn(formula, data, family, df_kind, extrapolation)
         design = Design.from_json(state["design"])
         graph = build_graph(design, family, state["shift"], state["scale"], seed)
-        super().__init__(inputs=graph.inputs, outputs=graph.response, name=name, **kwargs)
+        inputs = {tensor.name: tensor for tensor in graph.inputs.values()}
+        super().__init__(inputs=inputs, outputs=graph.response, name=name, **kwargs)
         self.formula = state["formula"]
         self.family = get_family(family)
         self.design = design
@@ -343,7 +344,7 @@ class AdditiveModel(keras.Model):
     @property
     def intercept(self) -> float:
         """The intercept in units of the link: the predictor where every term is 0; 0 without one."""
-        layer = self.get_layer("predictor")
+        layer = self._graph.predictor
         if layer.bias is None:
             return 0.0
         return layer.shift + layer.scale * float(layer.bias.numpy())

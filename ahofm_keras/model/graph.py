@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import keras
@@ -23,6 +25,7 @@ from ahofm_keras.terms import Design, Feature, InteractionTerm, LinearTerm, Offs
 _DTYPES = {"number": "float64", "text": "string", "boolean": "bool"}
 
 Tensor = Any
+Naming = Callable[[str], str]
 
 
 @dataclass(frozen=True)
@@ -30,11 +33,13 @@ class Graph:
     """The tensors of a model that others start from or stop at.
 
     Args:
-        inputs: raw columns by name, each of shape `()`.
+        inputs: raw columns by name, each of shape `()`; the tensor's own name is the column's, with
+            what Keras does not allow in a name (`/`) replaced.
         encoded: what never changes in training: places, design columns, offset, as far as they occur.
         contributions: tensor `(n, c)` of each term, by layer name, inside the model's scale.
         link: the predictor.
         response: the mean.
+        predictor: the layer that holds the intercept.
     """
 
     inputs: dict[str, Tensor]
@@ -42,29 +47,46 @@ class Graph:
     contributions: dict[str, Tensor]
     link: Tensor
     response: Tensor
+    predictor: Predictor
 
 
 def build_graph(design: Design, family: str, shift: float, scale: float, seed: int) -> Graph:
     """Connect the layers of all terms."""
-    inputs = {
-        name: keras.Input(shape=(), name=name, dtype=_DTYPES[kind])
-        for name, kind in design.columns.items()
-    }
-    bases, encoded = _expand_bases(design, inputs)
+    inputs = _inputs(design)
+    taken = {tensor.name for tensor in inputs.values()} | {term.name for term in design.terms}
+    free = partial(_free_name, taken=taken)
+    bases, encoded = _expand_bases(design, inputs, free)
     contributions: dict[str, Tensor] = {}
     for seed_step, term in enumerate(design.of_kind(InteractionTerm)):
         contributions[term.name] = _interaction(term, design, bases, seed + 1000 * seed_step)
     for term in design.of_kind(SmoothTerm):
         contributions[term.name] = _smooth(term, design, bases)
-    contributions |= _linear_terms(design, inputs, encoded)
-    offset = _offset(design, inputs, encoded)
+    contributions |= _linear_terms(design, inputs, encoded, free)
+    offset = _offset(design, inputs, encoded, free)
     ordered = {
         term.name: contributions[term.name] for term in design.terms if term.name in contributions
     }
-    predictor = Predictor(shift, scale, design.intercept, name="predictor")
+    predictor = Predictor(shift, scale, design.intercept, name=free("predictor"))
     link = predictor(list(ordered.values()), offset)
-    response = Response(family, name="response")(link)
-    return Graph(inputs, encoded, ordered, link, response)
+    response = Response(family, name=free("response"))(link)
+    return Graph(inputs, encoded, ordered, link, response, predictor)
+
+
+def _inputs(design: Design) -> dict[str, Tensor]:
+    inputs: dict[str, Tensor] = {}
+    taken: set[str] = set()
+    for column, kind in design.columns.items():
+        name = _free_name(column.replace("/", "_") or "_", taken)
+        taken.add(name)
+        inputs[column] = keras.Input(shape=(), name=name, dtype=_DTYPES[kind])
+    return inputs
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    """The name, lengthened while a column or term has it already: Keras wants them all to differ."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 @dataclass(frozen=True)
@@ -75,19 +97,21 @@ class _Bases:
     place: dict[int, tuple[int, int]]
 
 
-def _expand_bases(design: Design, inputs: dict[str, Tensor]) -> tuple[_Bases, list[Tensor]]:
+def _expand_bases(
+    design: Design, inputs: dict[str, Tensor], free: Naming
+) -> tuple[_Bases, list[Tensor]]:
     if not design.features:
         return _Bases([], {}), []
     pairs = [(feature.expression, feature.basis) for feature in design.features]
     used = {name: inputs[name] for e, _ in pairs for name in e.columns()}
-    places = Positions(pairs, name="positions")(used)
+    places = Positions(pairs, name=free("positions"))(used)
     groups: dict[tuple[int | None, bool], list[int]] = {}
     for position, feature in enumerate(design.features):
         groups.setdefault(_group(feature), []).append(position)
     tensors: list[Tensor] = []
     where: dict[int, tuple[int, int]] = {}
     for group, (key, members) in enumerate(groups.items()):
-        tensors.append(_expansion(key, members, design)(places))
+        tensors.append(_expansion(key, members, design, free)(places))
         where |= {position: (group, within) for within, position in enumerate(members)}
     return _Bases(tensors, where), [places]
 
@@ -98,7 +122,9 @@ def _group(feature: Feature) -> tuple[int | None, bool]:
     return degree, feature.basis.kind == "cp"
 
 
-def _expansion(key: tuple[int | None, bool], members: list[int], design: Design) -> BasisExpansion:
+def _expansion(
+    key: tuple[int | None, bool], members: list[int], design: Design, free: Naming
+) -> BasisExpansion:
     degree, cyclic = key
     bases = [design.features[position].basis for position in members]
     straight = bases[0].is_spline and not cyclic and bases[0].extrapolation == "linear"
@@ -109,7 +135,7 @@ def _expansion(key: tuple[int | None, bool], members: list[int], design: Design)
         degree,
         cyclic,
         [float(basis.intervals) for basis in bases] if straight else [],
-        name=f"basis_{'cyclic_' if cyclic else ''}{kind}",
+        name=free(f"basis_{'cyclic_' if cyclic else ''}{kind}"),
     )
 
 
@@ -138,7 +164,9 @@ def _interaction(term: InteractionTerm, design: Design, bases: _Bases, seed: int
     return layer([bases.tensors[group] for group in groups])
 
 
-def _linear_terms(design: Design, inputs: dict[str, Tensor], encoded: list[Tensor]) -> dict[str, Tensor]:
+def _linear_terms(
+    design: Design, inputs: dict[str, Tensor], encoded: list[Tensor], free: Naming
+) -> dict[str, Tensor]:
     terms: list[LinearTerm] = design.of_kind(LinearTerm)
     if not terms:
         return {}
@@ -157,7 +185,7 @@ def _linear_terms(design: Design, inputs: dict[str, Tensor], encoded: list[Tenso
         for factor in term.factors
         for name in factor.expression.columns()
     }
-    columns = ParametricColumns(config, name="parametric_columns")(used)
+    columns = ParametricColumns(config, name=free("parametric_columns"))(used)
     encoded.append(columns)
     contributions, start = {}, 0
     for term in terms:
@@ -167,11 +195,13 @@ def _linear_terms(design: Design, inputs: dict[str, Tensor], encoded: list[Tenso
     return contributions
 
 
-def _offset(design: Design, inputs: dict[str, Tensor], encoded: list[Tensor]) -> Tensor | None:
+def _offset(
+    design: Design, inputs: dict[str, Tensor], encoded: list[Tensor], free: Naming
+) -> Tensor | None:
     terms: list[OffsetTerm] = design.of_kind(OffsetTerm)
     if not terms:
         return None
     used = {name: inputs[name] for term in terms for name in term.expression.columns()}
-    offset = Offset([term.expression for term in terms], name="offset")(used)
+    offset = Offset([term.expression for term in terms], name=free("offset"))(used)
     encoded.append(offset)
     return offset

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ahofm_keras.data import column_names, kind_of, read_columns
 from ahofm_keras.errors import DataError
 from ahofm_keras.model.additive import AdditiveModel
@@ -97,4 +99,14 @@ def _features(data: Any, response: str, columns: Sequence[str] | None) -> list[s
 
 
 def _arguments(**options: Any) -> str:
-    return "".join(f", {name}={value!r}" for name, value in options.items() if value is not None)
+    given = {name: value for name, value in options.items() if value is not None}
+    return "".join(f", {name}={_literal(value)}" for name, value in given.items())
+
+
+def _literal(value: Any) -> str:
+    """A value as a formula writes it; NumPy's numbers would write their type beside them."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key!r}: {_literal(v)}" for key, v in value.items()) + "}"
+    if isinstance(value, tuple | list):
+        return "(" + "".join(f"{_literal(item)}, " for item in value) + ")"
+    return repr(value.item() if isinstance(value, np.generic) else value)

@@ -43,7 +43,11 @@ def fit_adam(model: keras.Model, job: FitJob) -> keras.callbacks.History:
     monitor = f"val_{job.monitor}" if validation is not None else "loss"
     epochs = EPOCHS if job.epochs is None else job.epochs
     stopping = keras.callbacks.EarlyStopping(
-        monitor, mode="min", patience=PATIENCE, restore_best_weights=True
+        monitor,
+        mode="min",
+        patience=PATIENCE,
+        # The training loss stands still, to float32, long before the weights do.
+        restore_best_weights=validation is not None,
     )
     own: list[Any] = [stopping]
     if job.verbose == "auto":

@@ -113,7 +113,7 @@ class _Fitter:
         self.pool = FeaturePool(columns, extrapolation)
         self.coder = LinearCoder(columns, formula.intercept)
         self.terms: list[Term] = []
-        self.names: set[str] = set()
+        self.names: set[str] = set(columns)
         self.main_effects: set[Expression] = set()
 
     def design(self, kinds: Mapping[str, str]) -> Design:
@@ -169,7 +169,7 @@ class _Fitter:
         return feature.is_column and self.columns[feature.arguments[0]].dtype.kind != "f"
 
     def _fit_linear(self, spec: TermSpec) -> LinearTerm:
-        return self.coder.code(spec, self._name(spec.label))
+        return self.coder.code(spec, self._name(f"linear_{spec.label}"))
 
     def _fit_offset(self, spec: TermSpec) -> OffsetTerm:
         values = feature_values(spec.features[0], self.columns, spec)

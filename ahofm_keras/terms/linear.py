@@ -28,15 +28,17 @@ class LinearCoder:
     def __init__(self, columns: Mapping[str, np.ndarray], intercept: bool) -> None:
         self.columns = columns
         self.intercept = intercept
-        self._used: set[Any] = set()
+        # What is used up depends on the numbers that the levels are multiplied with.
+        self._used: dict[frozenset[Expression], set[Any]] = {}
         if intercept:
-            pick_contrasts_for_term(PatsyTerm([]), set(), self._used)
+            pick_contrasts_for_term(PatsyTerm([]), set(), self._used.setdefault(frozenset(), set()))
 
     def code(self, spec: TermSpec, name: str) -> LinearTerm:
         factors = tuple(self._factor(expression, spec) for expression in spec.features)
-        numeric = {factor.expression for factor in factors if not factor.levels}
-        expressions = [factor.expression for factor in factors]
-        codings = pick_contrasts_for_term(PatsyTerm(expressions), numeric, self._used)
+        numeric = frozenset(factor.expression for factor in factors if not factor.levels)
+        used = self._used.setdefault(numeric, set())
+        term = PatsyTerm([factor.expression for factor in factors])
+        codings = pick_contrasts_for_term(term, numeric, used)
         components = [self._components(factor) for factor in factors]
         columns: list[tuple[int, ...]] = []
         for coding in codings:

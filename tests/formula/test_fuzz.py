@@ -123,6 +123,7 @@ NASTY = {
     "long name": f"y ~ {'x' * 90_000}",
     "many dots": "y ~ " + " + ".join(["."] * 200),
     "dots in a row": "y ~ ... .. .",
+    "f-string as the response of a dot": 'Q(f"{x}") ~ .',
     "dunder": "y ~ __class__ + s(__debug__)",
     "power of a smooth": "y ~ s(x)**2",
     "nested term": "y ~ x / z",
