@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import comb
 from typing import Any
 
 import keras
@@ -14,6 +15,9 @@ from ahofm_keras.moments import elementary_symmetric
 from ahofm_keras.regularizers import QuadraticPenalty
 
 Array = Any
+
+# Of all interactions of one order together, in units of the response's variance.
+_START_VARIANCE = 0.01
 
 
 @keras.saving.register_keras_serializable(package="ahofm_keras")
@@ -85,11 +89,21 @@ def _coordinates(
     """Transform and penalty weights of the coordinates in which weights are learned.
 
     In Demmler-Reinsch coordinates the mean loss of one gaussian smooth has the Hessian I, its penalty
-    lambda diag(s). Dividing the coordinates by sqrt(1 + lambda s) makes their sum the identity: every
-    weight then learns at one speed, however wiggly its function.
+    lambda diag(s). Adam moves every weight at one speed; dividing the coordinates by sqrt(1 + lambda s)
+    would make their speeds right for the objective. But early stopping asks for more: what is smooth
+    should be learned before what is wiggly. s grows like the fourth power of the number of wiggles, so
+    sqrt(s / s_1) under the root, s_1 the smallest that is not 0, slows a function down by its number of
+    wiggles. The objective does not change.
     """
-    stiffness = 1 + smoothing * eigenvalues
-    return transform / np.sqrt(stiffness), smoothing * eigenvalues / stiffness
+    speed = _speed(eigenvalues, smoothing)
+    return transform * speed, smoothing * eigenvalues * speed**2
+
+
+def _speed(eigenvalues: np.ndarray, smoothing: float) -> np.ndarray:
+    """By how much each coordinate is scaled, at most 1."""
+    penalised = eigenvalues[eigenvalues > 0]
+    wiggles = np.sqrt(eigenvalues / penalised.min()) if len(penalised) else 0.0
+    return 1 / np.sqrt(1 + smoothing * eigenvalues + wiggles)
 
 
 @keras.saving.register_keras_serializable(package="ahofm_keras")
@@ -194,19 +208,27 @@ class FactorizedInteraction(keras.layers.Layer):
         for place, order in enumerate(self.orders):
             transforms = np.zeros((count, max(map(len, self.transforms)), width))
             penalty = np.zeros((count, width))
+            speed = np.zeros((count, width))
             for j, smoothing in enumerate(order["smoothing"]):
                 scaled, weights = _coordinates(self.transforms[j], self.eigenvalues[j], smoothing)
                 transforms[j, : scaled.shape[0], : scaled.shape[1]] = scaled
                 penalty[j, : len(weights)] = weights
+                speed[j, : len(weights)] = _speed(self.eigenvalues[j], smoothing)
             self._to_coefficients.append(transforms)
-            self.factors.append(self._add_factors(place, order, penalty, width))
+            self.factors.append(self._add_factors(place, order, penalty, speed))
 
-    def _add_factors(self, place: int, order: dict[str, Any], penalty: np.ndarray, width: int) -> Any:
-        shape = (len(self.features), width, order["rank"])
+    def _add_factors(
+        self, place: int, order: dict[str, Any], penalty: np.ndarray, speed: np.ndarray
+    ) -> Any:
+        degree, rank = order["order"], order["rank"]
+        # The variance of each phi at which the whole order starts with variance _START_VARIANCE: there
+        # are C(p, d) F products of d factors.
+        variance = (_START_VARIANCE / (comb(len(self.features), degree) * rank)) ** (1 / degree)
+        spread = np.sqrt(variance / np.sum(speed**2, axis=1, keepdims=True)) * (speed > 0)
         return self.add_weight(
-            name=f"factors_{order['order']}",
-            shape=shape,
-            initializer=_FactorStart([len(v) for v in self.eigenvalues], self.seed + place),
+            name=f"factors_{degree}",
+            shape=(*speed.shape, rank),
+            initializer=FactorStart(spread, self.seed + place),
             regularizer=QuadraticPenalty(penalty),
         )
 
@@ -257,26 +279,27 @@ class FactorizedInteraction(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable(package="ahofm_keras")
-class _FactorStart(keras.initializers.Initializer):
+class FactorStart(keras.initializers.Initializer):
     """Small random factors, 0 in the padding.
 
     The coordinates of wiggly functions are scaled down by `_coordinates`, so equal variances make
     smooth random functions.
+
+    Args:
+        spread: standard deviation of each weight, `(p, r)`; shared by the factors.
+        seed: of the draw.
     """
 
-    STANDARD_DEVIATION = 0.1
-
-    def __init__(self, sizes: Sequence[int], seed: int) -> None:
-        self.sizes = list(sizes)
+    def __init__(self, spread: Any, seed: int) -> None:
+        self.spread = np.asarray(spread, float)
         self.seed = seed
 
     def __call__(self, shape: Any, dtype: Any = None) -> Array:
         drawn = np.random.default_rng(self.seed).standard_normal(shape)
-        used = np.arange(shape[1]) < np.asarray(self.sizes)[:, None]
-        return ops.convert_to_tensor(self.STANDARD_DEVIATION * drawn * used[:, :, None], dtype=dtype)
+        return ops.convert_to_tensor(self.spread[:, :, None] * drawn, dtype=dtype)
 
     def get_config(self) -> dict[str, Any]:
-        return {"sizes": self.sizes, "seed": self.seed}
+        return {"spread": self.spread.tolist(), "seed": self.seed}
 
 
 @keras.saving.register_keras_serializable(package="ahofm_keras")

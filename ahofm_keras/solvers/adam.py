@@ -16,7 +16,7 @@ from ahofm_keras.solvers.progress import ProgressLine
 
 EPOCHS = 1000
 PATIENCE = 50
-LEARNING_RATE = 0.02
+LEARNING_RATE = 0.01
 _STEPS_AN_EXECUTION = 64
 _VALIDATION_ROWS = 8192
 
