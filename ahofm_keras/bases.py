@@ -161,7 +161,8 @@ def locate(basis: Basis, x: Array, namespace: Namespace = np) -> Array:
         return _locate_numbers(basis.levels, x, namespace)
     low, high = basis.axis[0], basis.axis[-1]
     if basis.period:
-        x = low + namespace.mod(x - low, high - low)
+        # A plain float would be rounded to float32 by keras.ops.
+        x = low + namespace.mod(x - low, np.float64(high - low))
     elif basis.extrapolation != "linear":
         x = namespace.clip(x, low, high)
     return _interpolate(basis, x, namespace) * basis.intervals
@@ -230,7 +231,7 @@ def spline_centres(size: int, degree: int) -> np.ndarray:
 
 def evaluate_places(
     place: Array,
-    size: int,
+    centres: np.ndarray,
     degree: int,
     *,
     period: np.ndarray | None = None,
@@ -240,8 +241,9 @@ def evaluate_places(
     """Functions of a basis at places on its axis.
 
     Args:
-        place: `(..., 1)`.
-        size: number of functions, the largest where several bases are evaluated together.
+        place: places, with an axis of length 1 where the functions go.
+        centres: middles of the functions, broadcastable to `place` along that axis; those of the
+            largest basis where several are evaluated together.
         degree: shared by all.
         period: length of the axis where it is a circle, broadcastable to `place`.
         straight_beyond: length of the axis where it goes on as a straight line beyond its ends,
@@ -249,9 +251,8 @@ def evaluate_places(
         namespace: `numpy` or `keras.ops`.
 
     Returns:
-        `(..., size)`.
+        `place` with its axis of length 1 as long as `centres`.
     """
-    centres = spline_centres(size, degree)
     if period is not None:
         length = _like(place, period)
         offset = place - _like(place, centres)
@@ -259,9 +260,16 @@ def evaluate_places(
         return cardinal_splines(offset, np.zeros(1), degree, namespace)
     if straight_beyond is None:
         return cardinal_splines(place, centres, degree, namespace)
-    inside = namespace.minimum(namespace.maximum(place, 0.0), _like(place, straight_beyond))
+    inside = _within(place, 0.0, straight_beyond, namespace)
     values = cardinal_splines(inside, centres, degree, namespace)
-    return values + (place - inside) * cardinal_slopes(inside, centres, degree, namespace)
+    # The slope of straight pieces jumps at the knots: take it in the middle of the last piece.
+    edge = 0.5 if degree == 1 else 0.0
+    at = _within(place, edge, straight_beyond - edge, namespace)
+    return values + (place - inside) * cardinal_slopes(at, centres, degree, namespace)
+
+
+def _within(place: Array, low: float, high: np.ndarray, namespace: Namespace) -> Array:
+    return namespace.minimum(namespace.maximum(place, low), _like(place, high))
 
 
 def evaluate_basis(basis: Basis, x: np.ndarray) -> np.ndarray:
@@ -272,7 +280,8 @@ def evaluate_basis(basis: Basis, x: np.ndarray) -> np.ndarray:
         return place
     beyond = np.array(float(basis.intervals)) if basis.extrapolation == "linear" else None
     period = np.array(float(basis.period)) if basis.period else None
-    return evaluate_places(place, basis.size, basis.degree, period=period, straight_beyond=beyond)
+    centres = spline_centres(basis.size, basis.degree)
+    return evaluate_places(place, centres, basis.degree, period=period, straight_beyond=beyond)
 
 
 def center_basis(column_means: np.ndarray) -> np.ndarray:

@@ -178,7 +178,8 @@ def _same_length(columns: Columns, data: Any) -> Columns:
     lengths = {name: len(values) for name, values in columns.items()}
     rows = max(lengths.values(), default=0)
     if isinstance(data, Mapping) and rows > 1:
-        scalars = [name for name in columns if np.ndim(data[name]) == 0]
+        by_name = {str(key): value for key, value in data.items()}
+        scalars = [name for name in columns if np.ndim(by_name[name]) == 0]
         columns |= {name: np.repeat(columns[name], rows) for name in scalars}
         lengths |= dict.fromkeys(scalars, rows)
     if len(set(lengths.values())) > 1:

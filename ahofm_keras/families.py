@@ -21,7 +21,10 @@ Array = Any
 Namespace = Any
 
 # Between a probability and 0 or 1, and between a mean and 0, so that logarithms stay finite.
-_SMALLEST = 1e-15
+_LEAST_PROBABILITY = 1e-15
+_LEAST_MEAN = 1e-300
+# exp() of more would overflow the float32 in which Keras adds losses up.
+_LARGEST_LOG = 80.0
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class Family:
     scaled: bool = False
 
     def check_response(self, y: np.ndarray, label: str) -> None:
-        """Raise a `DataError` where the response leaves the family's support or does not vary."""
+        """Raise a `DataError` where the response leaves the family's support."""
         outside = ~self.support(y)
         if outside.any():
             row = int(np.argmax(outside))
@@ -82,11 +85,15 @@ def _log_ratio(y: Array, mean: Array, namespace: Namespace) -> Array:
 
 
 def _positive(mean: Array, namespace: Namespace) -> Array:
-    return namespace.maximum(mean, _SMALLEST)
+    return namespace.maximum(mean, _LEAST_MEAN)
+
+
+def _exp(eta: Array, namespace: Namespace) -> Array:
+    return namespace.exp(namespace.clip(eta, -_LARGEST_LOG, _LARGEST_LOG))
 
 
 def _bernoulli_deviance(y: Array, mean: Array, namespace: Namespace) -> Array:
-    mean = namespace.clip(mean, _SMALLEST, 1 - _SMALLEST)
+    mean = namespace.clip(mean, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
     return -2 * (y * namespace.log(mean) + (1 - y) * namespace.log(1 - mean))
 
 
@@ -126,18 +133,18 @@ FAMILIES: dict[str, Family] = {
             "poisson",
             "log",
             np.log,
-            lambda eta, xp: xp.exp(eta),
+            _exp,
             _poisson_deviance,
-            lambda y: (y >= 0) & (y == np.floor(y)),
+            lambda y: np.isfinite(y) & (y >= 0) & (y == np.floor(y)),
             "whole numbers from 0 on",
         ),
         Family(
             "gamma",
             "log",
             np.log,
-            lambda eta, xp: xp.exp(eta),
+            _exp,
             _gamma_deviance,
-            lambda y: y > 0,
+            lambda y: np.isfinite(y) & (y > 0),
             "above 0",
         ),
     )
@@ -182,10 +189,11 @@ class HalfDeviance(keras.losses.Loss):
         self.scale = float(scale)
 
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
-        # Keras adds the regularizers, which have the precision of the weights.
+        # Keras adds the regularizers, which have the default precision.
         return ops.cast(super().__call__(y_true, y_pred, sample_weight), keras.config.floatx())
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
+        y_true = ops.reshape(y_true, ops.shape(y_pred))  # (n, 1) and (n,) would make (n, n)
         return self.family.unit_deviance(y_true, y_pred, ops) / (2 * self.scale**2)
 
     def get_config(self) -> dict[str, Any]:
@@ -206,7 +214,8 @@ class Deviance(keras.metrics.Metric):
         self.weight = self.add_variable(shape=(), initializer="zeros", name="weight", dtype="float64")
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        y_true, y_pred = ops.cast(y_true, "float64"), ops.cast(y_pred, "float64")
+        y_pred = ops.cast(y_pred, "float64")
+        y_true = ops.reshape(ops.cast(y_true, "float64"), ops.shape(y_pred))
         deviance = self.family.unit_deviance(y_true, y_pred, ops)
         weight = ops.ones_like(deviance)
         if sample_weight is not None:
@@ -215,7 +224,7 @@ class Deviance(keras.metrics.Metric):
         self.weight.assign_add(ops.sum(weight))
 
     def result(self) -> Any:
-        return self.total / ops.maximum(self.weight, _SMALLEST)
+        return self.total / ops.maximum(self.weight, _LEAST_MEAN)
 
     def get_config(self) -> dict[str, Any]:
         return {"name": self.name, "dtype": self.dtype, "family": self.family.name}

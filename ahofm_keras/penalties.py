@@ -10,9 +10,9 @@ from scipy.optimize import brentq
 
 DF_KINDS = ("2H-HH", "H")
 
-# Even knots on skewed data leave functions without any row below them: B'B is then singular and has
-# no Cholesky factor. Relative to its mean diagonal this much is added; the df it costs is not counted.
-_RIDGE = 1e-9
+# Even knots on skewed data leave functions without any row below them. A direction that holds less than
+# this share of the Gram matrix counts as one that no row supports.
+_SUPPORT = 1e-10
 
 
 def difference_penalty(size: int, order: int = 2, cyclic: bool = False) -> np.ndarray:
@@ -37,25 +37,24 @@ class DemmlerReinsch:
     """A basis in coordinates in which both its Gram matrix and its penalty are diagonal.
 
     With B the basis on n rows and P its penalty: `transform` T `(M, r)` gives (B T)'(B T) = n I and
-    T' P T = n diag(`eigenvalues`), up to the ridge.
+    T' P T = n diag(`eigenvalues`) in the directions that rows support.
 
     Args:
         transform: `(M, r)`.
         eigenvalues: `(r,)`, falling; zero where the penalty does not reach.
-        overlap: `(r, r)`, (B T)'(B T) / n without the ridge: the identity, except in directions
-            that no row supports.
+        supported: `(r,)`, whether any row supports the direction.
         null_dimension: number of directions that the penalty does not reach.
     """
 
     transform: np.ndarray
     eigenvalues: np.ndarray
-    overlap: np.ndarray
+    supported: np.ndarray
     null_dimension: int
 
     @property
     def rank(self) -> float:
         """Largest degrees of freedom that can be reached: those of an unpenalised fit."""
-        return float(np.trace(self.overlap))
+        return float(np.sum(self.supported))
 
 
 def orthogonalise(
@@ -63,7 +62,10 @@ def orthogonalise(
 ) -> DemmlerReinsch:
     """Demmler-Reinsch orthogonalisation (the paper's Algorithm DRO), within a subspace if given.
 
-    R'R = Z'B'BZ, U diag(s) U' = R^-T Z'PZ R^-1; then T = sqrt(n) Z R^-1 U.
+    The paper takes the Cholesky factor of G = B'B, which has none where rows are missing below a
+    function. G and P together are never singular, so both are brought to diagonal form in the factor of
+    their sum: R'R = G / tr(G) + P / tr(P), U diag(c) U' = R^-T (G / tr(G)) R^-1. Then c is what rows say
+    of a direction, 1 - c what the penalty says, and s = (tr(P) / tr(G)) (1 - c) / c are DRO's values.
 
     Args:
         gram: B'B `(M, M)`.
@@ -72,24 +74,24 @@ def orthogonalise(
         constraint: Z `(M, r)` with orthonormal columns, e.g. of centred functions.
     """
     basis = np.eye(len(gram)) if constraint is None else constraint
-    inner = basis.T @ gram @ basis
-    ridge = _RIDGE * np.trace(inner) / max(len(inner), 1) * np.eye(len(inner))
-    factor = np.linalg.cholesky(inner + ridge).T
-    half = solve_triangular(factor, (basis.T @ penalty @ basis).T, trans="T")
+    inner, inner_penalty = basis.T @ gram @ basis, basis.T @ penalty @ basis
+    gram_size, penalty_size = np.trace(inner), np.trace(inner_penalty)
+    joint = inner / gram_size + inner_penalty / (penalty_size or 1.0)
+    factor = np.linalg.cholesky(joint + 1e-15 * np.eye(len(joint))).T
+    half = solve_triangular(factor, inner.T / gram_size, trans="T")
     whitened = solve_triangular(factor, half.T, trans="T")
-    eigenvalues, vectors = np.linalg.eigh((whitened + whitened.T) / 2)
-    eigenvalues, vectors = eigenvalues[::-1], vectors[:, ::-1]
-    null = _null_dimension(basis.T @ penalty @ basis)
-    eigenvalues = np.where(np.arange(len(inner)) < len(inner) - null, eigenvalues, 0.0)
-    directions = solve_triangular(factor, vectors)
-    overlap = directions.T @ inner @ directions
-    transform = np.sqrt(rows) * basis @ directions
-    return DemmlerReinsch(transform, np.maximum(eigenvalues, 0.0), overlap, null)
+    shares, vectors = np.linalg.eigh((whitened + whitened.T) / 2)
+    safe = np.clip(shares, _SUPPORT, 1.0)
+    eigenvalues = (penalty_size / gram_size) * (1 - safe) / safe
+    null = _null_dimension(inner_penalty)
+    eigenvalues[len(eigenvalues) - null :] = 0.0
+    directions = solve_triangular(factor, vectors) / np.sqrt(safe * gram_size / rows)
+    return DemmlerReinsch(basis @ directions, eigenvalues, shares > _SUPPORT, null)
 
 
 def _null_dimension(penalty: np.ndarray) -> int:
     values = np.linalg.eigvalsh(penalty)
-    return int(np.sum(values < 1e-10 * max(values.max(initial=0.0), 1e-300)))
+    return int(np.sum(values <= 1e-16 * len(values) * values.max(initial=0.0)))
 
 
 def degrees_of_freedom(smoothing: float, basis: DemmlerReinsch, kind: str = "2H-HH") -> float:
@@ -98,11 +100,10 @@ def degrees_of_freedom(smoothing: float, basis: DemmlerReinsch, kind: str = "2H-
     With H = B (B'B + lambda P)^-1 B': `"H"` is tr(H), the paper's algorithm sv2la; `"2H-HH"` is
     tr(2H - H'H), the paper's text.
     """
-    shrinkage = 1 / (1 + smoothing * basis.eigenvalues)
-    trace = float(shrinkage @ np.diag(basis.overlap))
+    shrinkage = basis.supported / (1 + smoothing * basis.eigenvalues)
     if kind == "H":
-        return trace
-    return 2 * trace - float(np.sum(np.outer(shrinkage, shrinkage) * basis.overlap**2))
+        return float(np.sum(shrinkage))
+    return float(np.sum(2 * shrinkage - shrinkage**2))
 
 
 def solve_smoothing(df: float, basis: DemmlerReinsch, kind: str = "2H-HH") -> float:
@@ -111,7 +112,7 @@ def solve_smoothing(df: float, basis: DemmlerReinsch, kind: str = "2H-HH") -> fl
     Args:
         df: above `basis.null_dimension` and below `basis.rank`.
     """
-    scale = np.median(basis.eigenvalues[: len(basis.eigenvalues) - basis.null_dimension])
+    scale = np.median(basis.eigenvalues[basis.supported & (basis.eigenvalues > 0)])
 
     def excess(exponent: float) -> float:
         return degrees_of_freedom(np.exp(exponent) / scale, basis, kind) - df

@@ -34,7 +34,8 @@ class QuadraticPenalty(keras.regularizers.Regularizer):
     def __call__(self, x: Any) -> Any:
         missing = (1,) * (len(x.shape) - self.weights.ndim)
         weights = ops.cast(self.weights.reshape(self.weights.shape + missing), x.dtype)
-        return ops.sum(weights * ops.square(x)) / 2
+        # Keras adds it to the loss, which has the default precision whatever that of the weights.
+        return ops.cast(ops.sum(weights * ops.square(x)) / 2, keras.config.floatx())
 
     def get_config(self) -> dict[str, Any]:
         return {"weights": self.weights.tolist()}

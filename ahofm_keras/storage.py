@@ -14,8 +14,7 @@ from pathlib import Path
 def written_whole(target: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary name beside `target` to write to; put in the target's place when all went well.
 
-    What stood there before is moved aside first and restored if the last step fails, so an
-    interrupted save leaves either the old model or the new one, never half of one.
+    An interrupted save leaves either the old model or the new one, never half of one.
 
     Example:
         >>> import tempfile
@@ -32,17 +31,22 @@ def written_whole(target: str | os.PathLike[str]) -> Iterator[Path]:
     aside = target.with_name(f".{target.stem}.{mark}.old{target.suffix}")
     try:
         yield fresh
-        if target.exists():
-            os.replace(target, aside)
-        try:
-            os.replace(fresh, target)
-        except BaseException:
-            if aside.exists():
-                os.replace(aside, target)
-            raise
-        _remove(aside)
+        _put_in_place(fresh, target, aside)
     finally:
         _remove(fresh)
+
+
+def _put_in_place(fresh: Path, target: Path, aside: Path) -> None:
+    """A file replaces another in one step; a folder is moved aside first, and back on failure."""
+    if target.is_dir():
+        os.replace(target, aside)
+    try:
+        os.replace(fresh, target)
+    except BaseException:
+        if aside.exists():
+            os.replace(aside, target)
+        raise
+    _remove(aside)
 
 
 def _remove(path: Path) -> None:

@@ -36,6 +36,10 @@ class _RawColumns(keras.layers.Layer):
             lookup.supports_jit = True
             self._lookups[key] = lookup
 
+    def build(self, columns_shape: Any) -> None:
+        for lookup in self._lookups.values():
+            lookup.build(())
+
     def _values(self, expression: Expression, columns: Mapping[str, Array]) -> Array:
         return evaluate_expression(expression, columns, ops)
 

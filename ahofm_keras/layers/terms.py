@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from ahofm_keras.bases import evaluate_places
+from ahofm_keras.bases import evaluate_places, spline_centres
 from ahofm_keras.moments import elementary_symmetric
 from ahofm_keras.regularizers import QuadraticPenalty
 
@@ -33,8 +33,8 @@ class BasisExpansion(keras.layers.Layer):
             empty where they need not.
 
     Returns:
-        `(p, n, M)`: features first, so that a feature's basis is one piece of memory and products
-        with coefficients are a plain batched matrix product.
+        `(p, M, n)`: features first, so that a feature's basis is one piece of memory and its product
+        with coefficients a plain matrix product; rows last, so that what follows runs along them.
     """
 
     def __init__(
@@ -54,23 +54,23 @@ class BasisExpansion(keras.layers.Layer):
         self.straight_beyond = list(straight_beyond)
 
     def call(self, places: Array) -> Array:
-        chosen = ops.take(ops.transpose(places), np.asarray(self.columns), axis=0)[:, :, None]
+        chosen = ops.take(ops.transpose(places), np.asarray(self.columns), axis=0)[:, None, :]
         if self.degree is None:
             return chosen
         beyond = np.reshape(self.straight_beyond, (-1, 1, 1)) if self.straight_beyond else None
         period = np.reshape(self.sizes, (-1, 1, 1)) if self.cyclic else None
         return evaluate_places(
             chosen,
-            max(self.sizes),
+            spline_centres(max(self.sizes), self.degree)[:, None],
             self.degree,
             period=period,
             straight_beyond=beyond,
             namespace=ops,
         )
 
-    def compute_output_shape(self, places_shape: Any) -> tuple[int, int | None, int]:
+    def compute_output_shape(self, places_shape: Any) -> tuple[int, int, int | None]:
         width = 1 if self.degree is None else max(self.sizes)
-        return (len(self.columns), places_shape[0], width)
+        return (len(self.columns), width, places_shape[0])
 
     def get_config(self) -> dict[str, Any]:
         return {
@@ -145,11 +145,11 @@ class Smooth(keras.layers.Layer):
         return ops.matmul(ops.cast(self._to_coefficients, self.compute_dtype), self.kernel)
 
     def call(self, basis: Array) -> Array:
-        coefficients = self.coefficients()
-        return ops.matmul(basis[self.feature][:, : len(self.transform)], coefficients[:, None])
+        own = basis[self.feature, : len(self.transform)]
+        return ops.transpose(ops.matmul(self.coefficients()[None, :], own))
 
     def compute_output_shape(self, basis_shape: Any) -> tuple[int | None, int]:
-        return (basis_shape[1], 1)
+        return (basis_shape[2], 1)
 
     def get_config(self) -> dict[str, Any]:
         return {
@@ -178,7 +178,7 @@ class FactorizedInteraction(keras.layers.Layer):
         seed: of the factors' random start.
 
     Call arguments:
-        bases: list of basis expansions `(p_g, n, M_g)`.
+        bases: list of basis expansions `(p_g, M_g, n)`.
 
     Returns:
         `(n, number of orders)`.
@@ -240,32 +240,28 @@ class FactorizedInteraction(keras.layers.Layer):
     def call(self, bases: Sequence[Array]) -> Array:
         all_orders = range(len(self.orders))
         coefficients = ops.concatenate([self.coefficients(i) for i in all_orders], axis=2)
-        phi = self._evaluate(bases, coefficients)
+        phi = self._evaluate(bases, ops.transpose(coefficients, (0, 2, 1)))
         columns, start = [], 0
         for order in self.orders:
-            own = phi[:, :, start : start + order["rank"]]
-            columns.append(ops.sum(elementary_symmetric(own, order["order"], ops), axis=-1))
+            own = phi[:, start : start + order["rank"]]
+            columns.append(ops.sum(elementary_symmetric(own, order["order"], ops), axis=0))
             start += order["rank"]
         return ops.stack(columns, axis=-1)
 
     def _evaluate(self, bases: Sequence[Array], coefficients: Array) -> Array:
-        """phi of all features and factors `(p, n, F)`, one matrix product a kind of basis."""
+        """phi of all features and factors `(p, F, n)`, one matrix product a kind of basis."""
         parts = []
         for group, basis in enumerate(bases):
             own = [j for j, (g, _) in enumerate(self.features) if g == group]
             within = [self.features[j][1] for j in own]
-            if own == list(range(len(self.features))):
-                weights = coefficients
-            else:
-                weights = ops.take(coefficients, np.asarray(own), axis=0)
-            if within != list(range(basis.shape[0])):
-                basis = ops.take(basis, np.asarray(within), axis=0)
-            width = min(basis.shape[2], weights.shape[1])
-            parts.append(ops.matmul(basis[:, :, :width], weights[:, :width]))
+            weights = _take_first(coefficients, own)
+            functions = _take_first(basis, within)
+            width = min(functions.shape[1], weights.shape[2])
+            parts.append(ops.matmul(weights[:, :, :width], functions[:, :width]))
         return parts[0] if len(parts) == 1 else ops.concatenate(parts, axis=0)
 
     def compute_output_shape(self, bases_shape: Any) -> tuple[int | None, int]:
-        return (bases_shape[0][1], len(self.orders))
+        return (bases_shape[0][2], len(self.orders))
 
     def get_config(self) -> dict[str, Any]:
         return {
@@ -276,6 +272,13 @@ class FactorizedInteraction(keras.layers.Layer):
             "orders": self.orders,
             "seed": self.seed,
         }
+
+
+def _take_first(tensor: Array, places: list[int]) -> Array:
+    """Entries along the first axis; the tensor itself where that is all of them."""
+    if places == list(range(tensor.shape[0])):
+        return tensor
+    return ops.take(tensor, np.asarray(places), axis=0)
 
 
 @keras.saving.register_keras_serializable(package="ahofm_keras")

@@ -151,11 +151,11 @@ class AdditiveModel(keras.Model):
             jit_compile=jit_compile,
             **kwargs,
         )
+        # A saved model has its optimizer's variables, fitted or not: loading expects them.
+        self.optimizer.build(self.trainable_variables)
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
         self.compile(**keras.saving.deserialize_keras_object(config))
-        if self.built:
-            self.optimizer.build(self.trainable_variables)
 
     def fit(  # type: ignore[override]
         self,

@@ -13,7 +13,6 @@ import numpy as np
 from ahofm_keras.errors import AhofmWarning, DataError
 from ahofm_keras.formula import Formula, TermSpec
 from ahofm_keras.formula.options import interaction_orders
-from ahofm_keras.penalties import degrees_of_freedom, solve_smoothing
 from ahofm_keras.terms.features import Feature, FeaturePool, Request, feature_values
 from ahofm_keras.terms.linear import LinearCoder
 from ahofm_keras.terms.records import (
@@ -25,14 +24,11 @@ from ahofm_keras.terms.records import (
     SmoothTerm,
     Term,
 )
+from ahofm_keras.terms.smoothing import DEFAULT_DF, Smoother
 from ahofm_keras.transforms import Expression, learn_expression
 
-DEFAULT_DF = 15.0
 DEFAULT_RANK = 5
 DEFAULT_RIDGE = 1.0
-# Where few distinct values keep the df asked for out of reach, this share of what lies between a
-# straight line and an unpenalised fit is used instead: still penalised.
-_REACHABLE = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,12 +105,17 @@ class _Fitter:
     ) -> None:
         self.formula = formula
         self.columns = columns
-        self.df_kind = df_kind
         self.pool = FeaturePool(columns, extrapolation)
+        self.smoother = Smoother(self.pool, df_kind)
         self.coder = LinearCoder(columns, formula.intercept)
         self.terms: list[Term] = []
         self.names: set[str] = set(columns)
         self.main_effects: set[Expression] = set()
+        # One basis a feature: it serves the term and the order with the most degrees of freedom.
+        self.reach: dict[Expression, float] = {}
+        for term in formula.terms:
+            for feature in term.features:
+                self.reach[feature] = max(self.reach.get(feature, 0.0), _largest_df(term, feature))
 
     def design(self, kinds: Mapping[str, str]) -> Design:
         specs = [spec for term in self.formula.terms for spec in self._with_main_effects(term)]
@@ -123,6 +124,7 @@ class _Fitter:
         rows = len(next(iter(self.columns.values())))
         self._check_rows(rows)
         self._warn_of_doubles()
+        self.smoother.warn()
         features = tuple(self.pool.features)
         return Design(dict(kinds), features, tuple(self.terms), self.formula.intercept, rows)
 
@@ -131,12 +133,12 @@ class _Fitter:
         if spec.kind not in ("ahofm", "hofm") or not spec.options.get("main", True):
             return [spec]
         own = {
-            term.features[0]
+            _bare(term.features[0])
             for term in self.formula.terms
             if term.kind == "s" or (term.kind == "linear" and len(term.features) == 1)
         }
-        missing = [f for f in spec.features if f not in own | self.main_effects]
-        self.main_effects.update(missing)
+        missing = [f for f in spec.features if _bare(f) not in own | self.main_effects]
+        self.main_effects.update(map(_bare, missing))
         return [*(self._main_effect(spec, feature) for feature in missing), spec]
 
     def _main_effect(self, spec: TermSpec, feature: Expression) -> TermSpec:
@@ -155,7 +157,7 @@ class _Fitter:
 
     def _name(self, label: str) -> str:
         """A Keras layer name that is not taken: `s(x1)` -> `s_x1`."""
-        stem = re.sub(r"\W+", "_", label).strip("_") or "term"
+        stem = re.sub(r"\W+", "_", label, flags=re.ASCII).strip("_") or "term"
         name, copies = stem, 1
         while name in self.names:
             copies += 1
@@ -189,51 +191,51 @@ class _Fitter:
         if unused:
             raise spec.error(f"`{unused[0]}` has no meaning for the category `{feature}`.")
         df = options.get("df")
-        kind = "re" if category else options.get("bs", "ps")
-        request = Request(
-            kind,
-            options.get("k"),
-            0.0 if kind == "re" else float(df or DEFAULT_DF),
-            options.get("knots", "adaptive"),
-            options.get("center", True),
-        )
-        place = self.pool.position(feature, request, spec)
+        place = self.pool.position(feature, self._request(spec), spec)
         if "sp" in options:
             smoothing = float(options["sp"])
         else:
-            smoothing = self._smoothing([place], [df], spec)[0]
-        reached = self._reached(place, smoothing)
+            smoothing = self.smoother.smoothing([place], [df], spec, "k" in options)[0]
+        reached = self.smoother.reached(place, smoothing)
         return SmoothTerm(spec.label, self._name(spec.label), place, smoothing, reached)
+
+    def _request(self, spec: TermSpec) -> Request:
+        """The basis that an `s()` asks for."""
+        options = spec.options
+        if self._is_category(spec.features[0]) or options.get("bs") == "re":
+            return Request("re", center=options.get("center", True))
+        return Request(
+            options.get("bs", "ps"),
+            options.get("k"),
+            self.reach[spec.features[0]],
+            options.get("knots", "adaptive"),
+            options.get("center", True),
+        )
 
     def _fit_ahofm(self, spec: TermSpec) -> InteractionTerm:
         options = spec.options
         orders = interaction_orders(options, len(spec.features))
         degrees = [_df_by_order(spec, feature, orders) for feature in spec.features]
-        places = [
-            self._interaction_feature(spec, feature, df)
-            for feature, df in zip(spec.features, degrees, strict=True)
-        ]
+        places = [self._interaction_feature(spec, feature) for feature in spec.features]
+        size_given = "k" in options
         fitted = []
-        for index, (order, rank) in enumerate(_ranks(options, orders)):
+        for order, rank in _ranks(options, orders):
             wanted = [df[order] for df in degrees]
-            smoothing = self._smoothing(places, wanted, spec, quiet=index > 0)
-            reached = tuple(map(self._reached, places, smoothing))
+            smoothing = self.smoother.smoothing(places, wanted, spec, size_given)
+            reached = tuple(map(self.smoother.reached, places, smoothing))
             fitted.append(Order(order, rank, tuple(smoothing), reached))
         return InteractionTerm(spec.label, self._name(spec.label), tuple(places), tuple(fitted))
 
-    def _interaction_feature(
-        self, spec: TermSpec, feature: Expression, df: Mapping[int, float | None]
-    ) -> int:
+    def _interaction_feature(self, spec: TermSpec, feature: Expression) -> int:
+        """The feature's basis: as the interaction asks, else as its own `s()` asks (cyclic, say)."""
         center = spec.options.get("center", True)
         if self._is_category(feature):
             return self.pool.position(feature, Request("re", center=center), spec)
-        request = Request(
-            "ps",
-            _option_of(spec, "k", feature),
-            max(float(value or DEFAULT_DF) for value in df.values()),
-            _option_of(spec, "knots", feature) or "adaptive",
-            center,
-        )
+        size, knots = _option_of(spec, "k", feature), _option_of(spec, "knots", feature)
+        own = [t for t in self.formula.terms if t.kind == "s" and t.features == (feature,)]
+        if own and size is None and knots is None:
+            return self.pool.position(feature, replace(self._request(own[0]), center=center), spec)
+        request = Request("ps", size, self.reach[feature], knots or "adaptive", center)
         return self.pool.position(feature, request, spec)
 
     def _fit_hofm(self, spec: TermSpec) -> InteractionTerm:
@@ -247,53 +249,12 @@ class _Fitter:
             for feature in spec.features
         ]
         ridge = float(spec.options.get("sp", DEFAULT_RIDGE))
-        reached = tuple(self._reached(place, ridge) for place in places)
+        reached = tuple(self.smoother.reached(place, ridge) for place in places)
         fitted = tuple(
             Order(order, rank, (ridge,) * len(places), reached)
             for order, rank in _ranks(spec.options, orders)
         )
         return InteractionTerm(spec.label, self._name(spec.label), tuple(places), fitted)
-
-    def _reached(self, place: int, smoothing: float) -> float:
-        return degrees_of_freedom(smoothing, self.pool.orthogonal(place), self.df_kind)
-
-    def _smoothing(
-        self, places: list[int], wanted: list[Any], spec: TermSpec, quiet: bool = False
-    ) -> list[float]:
-        """Lambda of each feature; one warning a term for all that cannot reach the df asked for."""
-        results, notes = [], []
-        for place, df in zip(places, wanted, strict=True):
-            smoothing, note = self._one_smoothing(place, df, spec)
-            results.append(smoothing)
-            notes += [note] if note else []
-        if notes and not quiet:
-            warnings.warn(f"`{spec.label}`: {' '.join(notes)}", AhofmWarning, stacklevel=2)
-        return results
-
-    def _one_smoothing(self, place: int, df: float | None, spec: TermSpec) -> tuple[float, str]:
-        feature, orthogonal = self.pool.features[place], self.pool.orthogonal(place)
-        null, rank = feature.null_dimension, orthogonal.rank
-        if len(feature.eigenvalues) <= null:
-            return 0.0, ""
-        if df is not None and df <= null:
-            raise spec.error(
-                f"`df` of `{spec.label}` must be above {null}: the penalty of `{feature.label}` leaves "
-                f"that many degrees of freedom free.\n    Received: df={df:g}."
-            )
-        highest = null + _REACHABLE * (rank - null)
-        if df is None:
-            return solve_smoothing(min(DEFAULT_DF, highest), orthogonal, self.df_kind), ""
-        if df < rank - 1e-6:
-            return solve_smoothing(df, orthogonal, self.df_kind), ""
-        if _option_of(spec, "k", feature.expression) is not None:
-            return 0.0, (
-                f"df={df:g} of `{feature.label}` is not below its rank {rank:.4g}, so it is not "
-                "penalised at all. Raise `k`, or lower `df`."
-            )
-        return solve_smoothing(highest, orthogonal, self.df_kind), (
-            f"df={df:g} cannot be reached by `{feature.label}` ({feature.distinct} distinct values, "
-            f"rank {rank:.4g}); df={highest:.3g} is used."
-        )
 
     def _check_rows(self, rows: int) -> None:
         columns = sum(len(term.columns) for term in self.terms if isinstance(term, LinearTerm))
@@ -323,12 +284,23 @@ class _Fitter:
                     )
 
 
+def _bare(feature: Expression) -> Expression:
+    """A feature without the `C()` around it."""
+    return feature.arguments[0] if feature.is_category else feature
+
+
 def _option_of(spec: TermSpec, option: str, feature: Expression) -> Any:
     """An option's value for one feature: the value itself, or its entry in a dict."""
     value = spec.options.get(option)
     if not isinstance(value, dict):
         return value
     return value.get(feature.arguments[0] if feature.is_column else str(feature))
+
+
+def _largest_df(spec: TermSpec, feature: Expression) -> float:
+    """Degrees of freedom that a term asks of a feature's basis, over all its orders."""
+    df = _option_of(spec, "df", feature)
+    return float(max(df) if isinstance(df, tuple) else df or DEFAULT_DF)
 
 
 def _df_by_order(

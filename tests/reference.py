@@ -1,0 +1,70 @@
+"""Slow reference loops: what the fast code must agree with, written down as the definitions read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+from scipy.interpolate import BSpline
+
+
+def symmetric_polynomial(values: Sequence[float], order: int) -> Fraction:
+    """e_d of some numbers: the sum of the products of all d-subsets, without any rounding."""
+    exact = [Fraction(float(value)) for value in values]
+    total = Fraction(0)
+    for subset in combinations(exact, order):
+        product = Fraction(1)
+        for value in subset:
+            product *= value
+        total += product
+    return total
+
+
+def symmetric_gradient(values: Sequence[float], order: int) -> list[Fraction]:
+    """Derivatives of e_d: e_(d-1) of all numbers but one, for each."""
+    values = list(values)
+    return [
+        symmetric_polynomial(values[:place] + values[place + 1 :], order - 1)
+        for place in range(len(values))
+    ]
+
+
+def interaction(phi: np.ndarray, order: int) -> np.ndarray:
+    """sum_f e_d(phi_1f .. phi_pf) row by row, `(p, n, F)` -> `(n,)`, over all subsets of features."""
+    total = np.zeros(phi.shape[1])
+    for subset in combinations(range(len(phi)), order):
+        total += np.prod(phi[list(subset)], axis=0).sum(axis=1)
+    return total
+
+
+def integer_splines(place: np.ndarray, size: int, degree: int) -> np.ndarray:
+    """SciPy's B-splines on the integers from -degree on, `(n, size)`, for places in [0, size - degree]."""
+    knots = np.arange(-degree, size + 1, dtype=float)
+    return BSpline.design_matrix(place, knots, degree).toarray()
+
+
+def cox_de_boor(x: float, knots: Sequence[float], place: int, degree: int) -> float:
+    """One B-spline at one point, by the recursion that defines it."""
+    if degree == 0:
+        return float(knots[place] <= x < knots[place + 1])
+    value = 0.0
+    if knots[place + degree] > knots[place]:
+        share = (x - knots[place]) / (knots[place + degree] - knots[place])
+        value += share * cox_de_boor(x, knots, place, degree - 1)
+    if knots[place + degree + 1] > knots[place + 1]:
+        share = (knots[place + degree + 1] - x) / (knots[place + degree + 1] - knots[place + 1])
+        value += share * cox_de_boor(x, knots, place + 1, degree - 1)
+    return value
+
+
+def hat_degrees_of_freedom(basis: np.ndarray, root: np.ndarray, smoothing: float) -> dict[str, float]:
+    """tr(H) and tr(2H - H'H) of the dense H = B (B'B + lambda D'D)^-1 B'.
+
+    From the QR decomposition of B on top of sqrt(lambda) D, which squares no condition number: it
+    holds where B'B alone is singular.
+    """
+    orthonormal, _ = np.linalg.qr(np.vstack([basis, np.sqrt(smoothing) * root]))
+    hat = orthonormal[: len(basis)] @ orthonormal[: len(basis)].T
+    return {"H": float(np.trace(hat)), "2H-HH": float(2 * np.trace(hat) - np.sum(hat * hat))}

@@ -1,0 +1,370 @@
+"""Families: properties over every entry of `FAMILIES`, deviances from SciPy's distributions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy import stats
+
+from ahofm_keras.errors import DataError
+from ahofm_keras.families import FAMILIES, Deviance, HalfDeviance, get_family
+
+LOG_LIKELIHOODS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "gaussian": lambda y, mean: stats.norm.logpdf(y, mean),
+    "bernoulli": lambda y, mean: stats.bernoulli.logpmf(y, mean),
+    "poisson": lambda y, mean: stats.poisson.logpmf(y, mean),
+    "gamma": lambda y, mean: stats.gamma.logpdf(y, 1.0, scale=mean),
+}
+MEANS = {
+    "gaussian": np.array([-1e3, -1.0, 0.0, 0.3, 5e4]),
+    "bernoulli": np.array([1e-6, 0.02, 0.5, 0.73, 1 - 1e-6]),
+    "poisson": np.array([1e-4, 0.3, 1.0, 7.5, 2e4]),
+    "gamma": np.array([1e-4, 0.3, 1.0, 7.5, 2e4]),
+}
+RESPONSES = {
+    "gaussian": np.array([-1e3, -0.7, 0.0, 2.0, 1e4]),
+    "bernoulli": np.array([0.0, 1.0]),
+    "poisson": np.array([0.0, 1.0, 2.0, 30.0, 1000.0]),
+    "gamma": np.array([1e-3, 0.5, 1.0, 30.0, 1e4]),
+}
+every_family = pytest.mark.parametrize("name", FAMILIES)
+
+
+def grid(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Every response beside every mean."""
+    y, mean = np.meshgrid(RESPONSES[name], MEANS[name])
+    return y.ravel(), mean.ravel()
+
+
+def wanted_deviance(name: str, y: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    likelihood = LOG_LIKELIHOODS[name]
+    return 2 * (likelihood(y, y) - likelihood(y, mean))
+
+
+def sample(name: str, count: int = 200) -> np.ndarray:
+    rng = np.random.default_rng(7)
+    return {
+        "gaussian": rng.normal(3, 2, count),
+        "bernoulli": rng.binomial(1, 0.3, count).astype(float),
+        "poisson": rng.poisson(2.5, count).astype(float),
+        "gamma": rng.gamma(2.0, 3.0, count),
+    }[name]
+
+
+def test_every_family_has_an_oracle() -> None:
+    assert set(FAMILIES) == set(LOG_LIKELIHOODS) == set(MEANS) == set(RESPONSES)
+    assert all(family.name == name for name, family in FAMILIES.items())
+
+
+# Link and deviance
+
+
+@every_family
+@pytest.mark.parametrize("namespace", [np, keras.ops], ids=["numpy", "keras"])
+def test_inverse_link_undoes_the_link(name: str, namespace: Any) -> None:
+    family = FAMILIES[name]
+    eta = family.link_function(MEANS[name])
+    given = eta if namespace is np else keras.ops.convert_to_tensor(eta)
+    found = np.asarray(family.inverse_link(given, namespace))
+    np.testing.assert_allclose(found, MEANS[name], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "formula"),
+    [
+        ("gaussian", lambda eta: eta),
+        ("bernoulli", lambda eta: 1 / (1 + np.exp(-eta))),
+        ("poisson", np.exp),
+        ("gamma", np.exp),
+    ],
+)
+def test_inverse_link_is_the_named_one(name: str, formula: Callable[[np.ndarray], np.ndarray]) -> None:
+    eta = np.linspace(-15, 15, 31)
+    np.testing.assert_allclose(FAMILIES[name].inverse_link(eta, np), formula(eta), rtol=1e-9)
+    links = {"gaussian": "identity", "bernoulli": "logit", "poisson": "log", "gamma": "log"}
+    assert FAMILIES[name].link == links[name]
+
+
+@every_family
+def test_deviance_is_twice_the_gap_of_log_likelihoods(name: str) -> None:
+    y, mean = grid(name)
+    found = FAMILIES[name].unit_deviance(y, mean, np)
+    np.testing.assert_allclose(found, wanted_deviance(name, y, mean), rtol=1e-9, atol=1e-8)
+    assert (found >= -1e-12).all()
+
+
+@every_family
+def test_deviance_is_0_where_the_mean_is_the_response(name: str) -> None:
+    y = RESPONSES[name]
+    found = FAMILIES[name].unit_deviance(y, y.copy(), np)
+    np.testing.assert_allclose(found, 0, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("unit", [1e-18, 1e-30])
+def test_gamma_deviance_does_not_depend_on_the_unit(unit: float) -> None:
+    y, mean = np.array([1.0, 2.0, 5.0]), np.array([1.5, 2.0, 0.3])
+    wanted = wanted_deviance("gamma", y, mean)
+    found = FAMILIES["gamma"].unit_deviance(unit * y, unit * mean, np)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
+
+
+@every_family
+def test_deviance_is_the_same_in_keras(name: str) -> None:
+    y, mean = grid(name)
+    tensors = keras.ops.convert_to_tensor(y), keras.ops.convert_to_tensor(mean)
+    found = FAMILIES[name].unit_deviance(*tensors, keras.ops)
+    assert found.dtype == tf.float64
+    wanted = FAMILIES[name].unit_deviance(y, mean, np)
+    np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-12, atol=1e-12)
+
+
+@every_family
+def test_gradient_of_the_deviance_is_that_of_the_likelihood(name: str) -> None:
+    y, mean = grid(name)
+    variable = tf.Variable(mean)
+    with tf.GradientTape() as tape:
+        total = tf.reduce_sum(FAMILIES[name].unit_deviance(tf.constant(y), variable, keras.ops))
+    found = tape.gradient(total, variable).numpy()
+    step = 1e-5 * np.minimum(
+        np.abs(mean) + (name == "gaussian"), 1 - mean if name == "bernoulli" else np.inf
+    )
+    high, low = wanted_deviance(name, y, mean + step), wanted_deviance(name, y, mean - step)
+    wanted = (high - low) / (2 * step)
+    noise = 1e-15 * np.maximum(np.abs(high), np.abs(LOG_LIKELIHOODS[name](y, y))) / step
+    assert (np.abs(found - wanted) <= 1e-6 * np.abs(wanted) + 10 * noise + 1e-9).all()
+
+
+@every_family
+def test_slope_by_the_mean_is_the_residual_over_the_variance(name: str) -> None:
+    variance = {
+        "gaussian": np.ones_like,
+        "bernoulli": lambda mean: mean * (1 - mean),
+        "poisson": lambda mean: mean,
+        "gamma": lambda mean: mean**2,
+    }[name]
+    y, mean = grid(name)
+    variable = tf.Variable(mean)
+    with tf.GradientTape() as tape:
+        total = tf.reduce_sum(FAMILIES[name].unit_deviance(tf.constant(y), variable, keras.ops))
+    found = tape.gradient(total, variable).numpy()
+    wanted = -2 * (y - mean) / variance(mean)
+    np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-10 * np.abs(wanted).max())
+
+
+# Start
+
+
+@every_family
+@pytest.mark.parametrize("reach", [None, 0.0, 0.4, 5.0, 40.0])
+def test_start_solves_its_equation(name: str, reach: float | None) -> None:
+    family, y = FAMILIES[name], sample(name)
+    if reach is None:
+        offset: Any = 0.0
+        start = family.start(y)
+    else:
+        offset = np.random.default_rng(1).uniform(-reach, reach, len(y))
+        start = family.start(y, offset)
+    found = np.mean(family.inverse_link(start + offset + np.zeros(len(y)), np))
+    assert found == pytest.approx(np.mean(y), rel=1e-9)
+
+
+@every_family
+def test_a_constant_offset_moves_the_start_by_itself(name: str) -> None:
+    family, y = FAMILIES[name], sample(name)
+    start = family.start(y)
+    assert family.start(y, 1.25) == pytest.approx(start - 1.25, abs=1e-12)
+    assert family.start(y, np.full(len(y), 1.25)) == pytest.approx(start - 1.25, abs=1e-9)
+
+
+# Support
+
+UNSUPPORTED = [
+    ("gaussian", [0.0, np.nan, 1.0], "finite", 1, 1, "nan"),
+    ("gaussian", [0.0, 1.0, -np.inf], "finite", 1, 2, "-inf"),
+    ("bernoulli", [0.0, 1.0, 2.0, 0.5], "0 or 1", 2, 2, "2"),
+    ("bernoulli", [-1.0, 1.0], "0 or 1", 1, 0, "-1"),
+    ("poisson", [0.0, 3.0, -1.0], "whole numbers from 0 on", 1, 2, "-1"),
+    ("poisson", [0.5, 3.0, np.nan], "whole numbers from 0 on", 2, 0, "0.5"),
+    ("gamma", [1.0, 0.0, -2.0], "above 0", 2, 1, "0"),
+    ("gamma", [np.nan, 1.0], "above 0", 1, 0, "nan"),
+]
+INFINITE = [
+    ("poisson", [1.0, np.inf], "whole numbers from 0 on", 1, 1, "inf"),
+    ("gamma", [1.0, np.inf], "above 0", 1, 1, "inf"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "y", "text", "count", "row", "value"),
+    [*UNSUPPORTED, *INFINITE],
+)
+def test_a_response_outside_the_support_is_named(
+    name: str, y: list[float], text: str, count: int, row: int, value: str
+) -> None:
+    with pytest.raises(DataError) as caught:
+        FAMILIES[name].check_response(np.array(y), "log(y)")
+    assert str(caught.value) == (
+        f"The response `log(y)` of the {name} family must be {text}, but {count} of {len(y)} values "
+        f"are not; first at row {row}: {value}."
+    )
+
+
+def test_counts_in_messages_have_separators() -> None:
+    with pytest.raises(DataError) as caught:
+        FAMILIES["gamma"].check_response(np.zeros(12_345), "y")
+    assert str(caught.value) == (
+        "The response `y` of the gamma family must be above 0, but 12,345 of 12,345 values are not; "
+        "first at row 0: 0."
+    )
+
+
+@every_family
+def test_a_response_of_the_family_is_accepted(name: str) -> None:
+    FAMILIES[name].check_response(sample(name), "y")
+    FAMILIES[name].check_response(RESPONSES[name], "y")
+
+
+def test_an_unknown_family_is_named_beside_the_known_ones() -> None:
+    with pytest.raises(DataError) as caught:
+        get_family("normal")
+    assert str(caught.value) == (
+        "Unknown family 'normal'. Known families: `gaussian`, `bernoulli`, `poisson`, `gamma`."
+    )
+
+
+# Loss and metric
+
+
+def pairs(name: str) -> tuple[np.ndarray, np.ndarray]:
+    y = sample(name, 40)
+    spread = np.random.default_rng(3).uniform(0.5, 1.5, 40)
+    return y, np.clip(np.mean(y) * spread, None, 0.9 if name == "bernoulli" else None)
+
+
+@every_family
+@pytest.mark.parametrize("scale", [1.0, 250.0])
+def test_loss_is_half_the_mean_deviance_in_units_of_the_scale(name: str, scale: float) -> None:
+    y, mean = pairs(name)
+    found = HalfDeviance(name, scale)(y, mean)
+    assert keras.backend.standardize_dtype(found.dtype) == keras.config.floatx()
+    wanted = wanted_deviance(name, y, mean).mean() / 2 / scale**2
+    assert float(found) == pytest.approx(wanted, rel=1e-6)
+
+
+@every_family
+def test_loss_weights_its_rows(name: str) -> None:
+    y, mean = pairs(name)
+    weight = np.random.default_rng(4).uniform(0, 3, len(y))
+    rows = wanted_deviance(name, y, mean) / 2
+    found = HalfDeviance(name)(y, mean, sample_weight=weight)
+    assert float(found) == pytest.approx(np.sum(weight * rows) / len(y), rel=1e-6)
+    summed = HalfDeviance(name, reduction="sum")(y, mean, sample_weight=weight)
+    assert float(summed) == pytest.approx(np.sum(weight * rows), rel=1e-6)
+    left_out = np.where(np.arange(len(y)) < 10, 0.0, 1.0)
+    some = HalfDeviance(name)(y, mean, sample_weight=left_out)
+    assert float(some) == pytest.approx(rows[10:].sum() / len(y), rel=1e-6)
+
+
+@every_family
+def test_loss_comes_back_from_its_config(name: str) -> None:
+    loss = HalfDeviance(name, 2.5, name="my_loss", reduction="sum")
+    config = json.loads(json.dumps(keras.saving.serialize_keras_object(loss)))
+    assert config["registered_name"] == "ahofm_keras>HalfDeviance"
+    again = keras.saving.deserialize_keras_object(config)
+    assert isinstance(again, HalfDeviance)
+    assert (again.name, again.reduction, again.scale) == ("my_loss", "sum", 2.5)
+    assert again.family is FAMILIES[name]
+    assert again.get_config() == loss.get_config()
+    y, mean = pairs(name)
+    assert float(again(y, mean)) == float(loss(y, mean))
+
+
+@every_family
+def test_metric_is_the_weighted_mean_deviance_over_all_batches(name: str) -> None:
+    y, mean = pairs(name)
+    weight = np.random.default_rng(5).uniform(0, 3, len(y))
+    metric = Deviance(name)
+    assert float(metric.result()) == 0
+    for batch in np.array_split(np.arange(len(y)), [7, 20]):
+        metric.update_state(y[batch], mean[batch], sample_weight=weight[batch])
+    wanted = np.average(wanted_deviance(name, y, mean), weights=weight)
+    assert float(metric.result()) == pytest.approx(wanted, rel=1e-12)
+    metric.reset_state()
+    metric.update_state(y, mean)
+    assert float(metric.result()) == pytest.approx(wanted_deviance(name, y, mean).mean(), rel=1e-12)
+
+
+@every_family
+def test_metric_takes_weights_as_a_column(name: str) -> None:
+    y, mean = pairs(name)
+    weight = np.random.default_rng(6).uniform(0, 3, len(y))
+    metric = Deviance(name)
+    metric.update_state(y, mean, sample_weight=weight[:, None])
+    wanted = np.average(wanted_deviance(name, y, mean), weights=weight)
+    assert float(metric.result()) == pytest.approx(wanted, rel=1e-12)
+
+
+@every_family
+def test_metric_comes_back_from_its_config(name: str) -> None:
+    metric = Deviance(name, name="dev")
+    config = json.loads(json.dumps(keras.saving.serialize_keras_object(metric)))
+    assert config["registered_name"] == "ahofm_keras>Deviance"
+    again = keras.saving.deserialize_keras_object(config)
+    assert again.name == "dev"
+    assert again.family is FAMILIES[name]
+    assert again.get_config() == metric.get_config()
+    y, mean = pairs(name)
+    for each in (metric, again):
+        each.update_state(y, mean)
+    assert float(again.result()) == float(metric.result())
+
+
+def test_a_response_as_a_column_is_compared_row_by_row() -> None:
+    y = np.arange(5.0)
+    assert float(HalfDeviance("gaussian")(y[:, None], y)) == 0
+
+
+def test_responses_far_from_0_keep_their_digits() -> None:
+    y = 1e9 + np.array([0.25, 0.5, 3.0])
+    mean = y + np.array([0.125, -0.25, 0.5])
+    wanted = np.mean([0.125**2, 0.25**2, 0.5**2])
+    assert float(HalfDeviance("gaussian")(y, mean)) == pytest.approx(wanted / 2, rel=1e-6)
+    metric = Deviance("gaussian")
+    metric.update_state(y, mean)
+    assert float(metric.result()) == pytest.approx(wanted, rel=1e-12)
+
+
+
+
+@pytest.mark.parametrize(
+    ("name", "eta"),
+    [
+        (name, eta)
+        for name in FAMILIES
+        for eta in (-800.0, -40.0, 40.0, 800.0)
+    ],
+)
+def test_extreme_predictors_have_finite_deviances_and_slopes(name: str, eta: float) -> None:
+    y = tf.constant(RESPONSES[name])
+    variable = tf.Variable(np.full(len(y), eta))
+    with tf.GradientTape() as tape:
+        loss = HalfDeviance(name)(y, FAMILIES[name].inverse_link(variable, keras.ops))
+    slopes = tape.gradient(loss, variable).numpy()
+    assert np.isfinite(float(loss))
+    assert np.isfinite(slopes).all()
+    metric = Deviance(name)
+    metric.update_state(y, FAMILIES[name].inverse_link(variable, keras.ops))
+    assert np.isfinite(float(metric.result()))
+
+
+def test_a_wrong_class_costs_more_the_surer_the_model_was() -> None:
+    family = FAMILIES["bernoulli"]
+    eta = np.array([-34.0, -20.0, -5.0, 0.0])
+    found = family.unit_deviance(np.ones(4), family.inverse_link(eta, np), np)
+    np.testing.assert_allclose(found, 2 * np.logaddexp(0, -eta), rtol=1e-2)
