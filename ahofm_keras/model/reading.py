@@ -69,7 +69,7 @@ def _report_unseen_levels(design: Design, columns: Columns) -> None:
         warnings.warn(
             f"Levels not seen in training contribute 0: {'; '.join(notes)}.",
             AhofmWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
@@ -93,7 +93,7 @@ def _report_outside(design: Design, columns: Columns, extrapolation: str) -> Non
     warnings.warn(
         f"Values outside the training range are clipped to it: {listed}.",
         AhofmWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
 
 

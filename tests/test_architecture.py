@@ -1,0 +1,63 @@
+"""Who may import whom: the last column of the table in docs/architecture.md."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "ahofm_keras"
+EVERYWHERE = {"errors"}
+OUTSIDE_THE_ROOMS = {"__init__", "_version"}
+
+
+def allowed() -> dict[str, set[str]]:
+    """Room -> rooms that it may import, from the table in the documentation."""
+    table = {}
+    for line in (ROOT / "docs" / "architecture.md").read_text().splitlines():
+        match = re.fullmatch(r"\| `(\w+)(?:\.py|/)` \|.*\| ([\w, ]*) ?\|", line)
+        if match:
+            table[match[1]] = set(filter(None, re.split(r"[, ]+", match[2])))
+    everything = set(table)
+    table["errors"] = set()
+    table["model"] = everything - {"datasets", "model"}
+    return table
+
+
+def rooms() -> list[str]:
+    names = {path.stem for path in PACKAGE.glob("*.py")} | {
+        path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()
+    }
+    return sorted(names - OUTSIDE_THE_ROOMS)
+
+
+def imports(room: str) -> set[str]:
+    path = PACKAGE / room
+    files = path.rglob("*.py") if path.is_dir() else [path.with_suffix(".py")]
+    found = set()
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = []
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = [node.module]
+            elif isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            found |= {n.split(".")[1] for n in names if n.startswith("ahofm_keras.")}
+    return found - {room}
+
+
+def test_every_room_stands_in_the_table() -> None:
+    assert rooms() == sorted(allowed())
+
+
+@pytest.mark.parametrize("room", rooms())
+def test_a_room_imports_only_what_it_may(room: str) -> None:
+    assert imports(room) <= allowed()[room] | EVERYWHERE
+
+
+def test_the_check_sees_imports() -> None:
+    assert "formula" in imports("terms")
+    assert "layers" in imports("model")
