@@ -7,12 +7,15 @@ training data and with `keras.ops` inside the graph, by the same code.
 
 from __future__ import annotations
 
+import keyword
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+
+from ahofm_keras.errors import DataError
 
 Array = Any
 Namespace = Any
@@ -67,8 +70,8 @@ class Expression:
         if self.is_column:
             return quote_column(self.arguments[0])
         if self.function == "number":
-            return f"{self.arguments[0]:g}"
-        if self.function in _OPERATORS:
+            return repr(self.arguments[0]).removesuffix(".0")
+        if self.function in _RANKS:
             return f"I({_arithmetic(self)})"
         return f"{self.function}({', '.join(map(_arithmetic, self.arguments))})"
 
@@ -80,29 +83,42 @@ def column(name: str) -> Expression:
 
 def quote_column(name: str) -> str:
     """A column's name as a formula writes it: `x1`, or `Q("a b")` where it is no identifier."""
-    import keyword
-
-    if name.isidentifier() and not keyword.iskeyword(name):
+    if name.isidentifier() and not keyword.iskeyword(name) and not is_number_word(name):
         return name
-    return 'Q("' + name.replace("\\", "\\\\").replace('"', '\\"') + '")'
+    return f'Q("{"".join(map(_escape, name))}")'
+
+
+def is_number_word(name: str) -> bool:
+    """Whether a name is what Python's `float` reads as a number, such as `nan` or `Infinity`."""
+    return name.lower() in ("inf", "infinity", "nan")
+
+
+def _escape(letter: str) -> str:
+    """A letter between double quotes; what does not print would be lost on its way through a formula."""
+    if letter in ('"', "\\"):
+        return f"\\{letter}"
+    return letter if letter.isprintable() else letter.encode("unicode_escape").decode()
 
 
 _OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "**"}
-_PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "**": 4}
+# How tightly arithmetic binds in Python; a sign stands between products and powers.
+_RANKS = {"add": 1, "subtract": 1, "multiply": 2, "divide": 2, "negative": 3, "power": 4}
 
 
-def _arithmetic(node: Expression, above: int = 0) -> str:
-    """Text of an argument, operators infix and bracketed where their rank demands it."""
-    if node.function == "negative":
-        return f"-{_arithmetic(node.arguments[0], 3)}"
-    if node.function not in _OPERATORS:
+def _arithmetic(node: Expression, least: int = 0) -> str:
+    """Text of an argument, operators infix and bracketed where they bind less tightly than `least`."""
+    if node.function not in _RANKS:
         return str(node)
-    sign = _OPERATORS[node.function]
-    rank = _PRECEDENCE[sign]
-    left, right = node.arguments
-    left_rank, right_rank = (rank + 1, rank) if sign == "**" else (rank, rank + 1)
-    text = f"{_arithmetic(left, left_rank)} {sign} {_arithmetic(right, right_rank)}"
-    return f"({text})" if rank < above else text
+    rank = _RANKS[node.function]
+    if node.function == "negative":
+        text = f"-{_arithmetic(node.arguments[0], rank)}"
+    else:
+        # Powers are read from the right, and their exponent may have a sign.
+        left, right = (rank + 1, _RANKS["negative"]) if node.function == "power" else (rank, rank + 1)
+        first, second = node.arguments
+        sign = _OPERATORS[node.function]
+        text = f"{_arithmetic(first, left)} {sign} {_arithmetic(second, right)}"
+    return f"({text})" if rank < least else text
 
 
 @dataclass(frozen=True)
@@ -112,7 +128,7 @@ class Function:
     Args:
         arity: number of arguments.
         compute: `(namespace, state, *arguments) -> array`; `(n,)`, or `(n, degree)` for `poly`.
-        learn: `(*training arguments) -> state`, for functions that learn from data.
+        learn: `(expression, *training arguments) -> state`, for functions that learn from data.
     """
 
     arity: int
@@ -124,18 +140,28 @@ def _elementwise(name: str, arity: int = 1) -> Function:
     return Function(arity, lambda xp, state, *arguments: getattr(xp, name)(*arguments))
 
 
-def _learn_scale(x: np.ndarray) -> tuple[float, ...]:
-    return float(np.mean(x)), float(np.std(x, ddof=1)) or 1.0
+def _learn_center(expression: Expression, x: np.ndarray) -> tuple[float, ...]:
+    return (float(np.mean(x)),)
 
 
-def _learn_poly(x: np.ndarray, degree: float) -> tuple[float, ...]:
+def _learn_scale(expression: Expression, x: np.ndarray) -> tuple[float, ...]:
+    # The deviation of a constant is zero only up to rounding, that of a single row is undefined.
+    spread = float(np.std(x, ddof=1)) if np.ptp(x) > 0 else 1.0
+    return float(np.mean(x)), spread
+
+
+def _learn_poly(expression: Expression, x: np.ndarray, degree: float) -> tuple[float, ...]:
     """Three-term recurrence of the polynomials orthonormal on the training values.
 
     p_0 = 1, p_1 = x - a_0, p_(k+1) = (x - a_k) p_k - b_k p_(k-1); returned as
     (centre, spread, a_0.., b_0.., norms..) on the standardised axis, so that large x do no harm.
+
+    Raises:
+        DataError: too few distinct values for the degree.
     """
     count = int(degree)
-    centre, spread = _learn_scale(x)
+    _check_distinct(expression, x, count)
+    centre, spread = _learn_scale(expression, x)
     z = (x - centre) / spread
     before, current = np.zeros_like(z), np.ones_like(z)
     previous_norm, shifts, ratios, norms = 1.0, [], [], []
@@ -147,6 +173,15 @@ def _learn_poly(x: np.ndarray, degree: float) -> tuple[float, ...]:
         previous_norm = norm
         norms.append(math.sqrt(float(current @ current)))
     return (centre, spread, *shifts, *ratios, *norms)
+
+
+def _check_distinct(expression: Expression, x: np.ndarray, degree: int) -> None:
+    distinct = len(np.unique(x))
+    if distinct <= degree:
+        raise DataError(
+            f"`{expression}` needs more than {degree} distinct values of `{expression.arguments[0]}`, "
+            f"the data has {distinct}. Lower the degree."
+        )
 
 
 def _compute_poly(xp: Namespace, state: tuple[float, ...], x: Array, degree: Array) -> Array:
@@ -166,7 +201,7 @@ _ELEMENTWISE = "abs cos exp expm1 log log10 log1p log2 negative sin sqrt tanh".s
 FUNCTIONS: dict[str, Function] = {
     **{name: _elementwise(name) for name in _ELEMENTWISE},
     **{name: _elementwise(name, 2) for name in _OPERATORS},
-    "center": Function(1, lambda xp, s, x: x - s[0], lambda x: (float(np.mean(x)),)),
+    "center": Function(1, lambda xp, s, x: x - s[0], _learn_center),
     "scale": Function(1, lambda xp, s, x: (x - s[0]) / s[1], _learn_scale),
     "poly": Function(2, _compute_poly, _learn_poly),
 }
@@ -175,7 +210,11 @@ CALLABLE = tuple(sorted(set(FUNCTIONS) - set(_OPERATORS) - {"negative"}))
 
 
 def learn_expression(expression: Expression, columns: Mapping[str, np.ndarray]) -> Expression:
-    """The same expression with the state of its `scale`, `center` and `poly` learned from `columns`."""
+    """The same expression with the state of its `scale`, `center` and `poly` learned from `columns`.
+
+    Raises:
+        DataError: `poly` of a column with too few distinct values.
+    """
     if expression.function in ("column", "number"):
         return expression
     arguments = tuple(learn_expression(a, columns) for a in expression.arguments)
@@ -184,7 +223,7 @@ def learn_expression(expression: Expression, columns: Mapping[str, np.ndarray]) 
     if function is None or function.learn is None:
         return learned
     values = [evaluate_expression(a, columns) for a in arguments]
-    return replace(learned, state=function.learn(*values))
+    return replace(learned, state=function.learn(expression, *values))
 
 
 def evaluate_expression(
@@ -207,4 +246,8 @@ def evaluate_expression(
     values = [evaluate_expression(a, columns, namespace) for a in expression.arguments]
     if expression.is_category:
         return values[0]
-    return FUNCTIONS[expression.function].compute(namespace, expression.state, *values)
+    compute = FUNCTIONS[expression.function].compute
+    # keras.ops would give float32 for numbers alone; a plain float takes the precision of its column.
+    if all(isinstance(value, int | float) for value in values):
+        return float(compute(np, expression.state, *values))
+    return compute(namespace, expression.state, *values)

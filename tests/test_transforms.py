@@ -10,8 +10,10 @@ from collections.abc import Callable
 import keras
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from ahofm_keras.errors import AhofmError
+from ahofm_keras.errors import DataError, FormulaError
 from ahofm_keras.formula.parse import parse_formula
 from ahofm_keras.transforms import (
     FUNCTIONS,
@@ -105,7 +107,10 @@ PRECEDENCE: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 }
 
 # Numbers that are computed with before they meet a column.
-CONSTANTS = ["I(x * -0.1)", "I(x * (1 / 3))", "I(x ** -0.3)", "I(x + 1 / 3 - 0.7)", "I(0.1 - x)"]
+CONSTANTS = [
+    "I(x * -0.1)", "I(x * (1 / 3))", "I(x ** -0.3)", "I(x + 1 / 3 - 0.7)", "I(0.1 - x)",
+    "I(x * log(2))", "log(x + exp(0.1))", "I(log(3) / x)", "I(sqrt(2) ** x)", "scale(x * log(2))",
+]  # fmt: skip
 
 STATEFUL = ["center(x)", "scale(x)", "poly(x, 3)", "scale(log(x))", "poly(scale(x) + z, 2)",
             "center(scale(x) * center(z))"]  # fmt: skip
@@ -117,7 +122,8 @@ EXPRESSIONS = [
     *STATEFUL,
     "x", 'Q("a b")', "C(x)", 'C(Q("a b"))', "sqrt(exp(x))", "log(x * z)", "I(--x)", "I(-(x + z))",
     "I(-(-x) ** 2)", "I((x + -z) ** (z - x))", "I(x * 0.123456789)", "I(x * 1e-20)",
-    "I(x + 123456789)", "I(x * 1e300)", 'I(Q("a b") / Q("class"))', "I(log(x) ** 2 - 1)",
+    "I(x + 123456789)", "I(x * 1e300)", "I(x * 1e16)", "I(x * 0.1e-320)", "I(x ** -z ** 2)",
+    "I(x ** (-z) ** 2)", "I(-(x ** 2) ** z)", "I(x * -(z + 1))", "I(x / -z)", "log(-x)", "I(x - (-z))", 'I(Q("a b") / Q("class"))', "I(log(x) ** 2 - 1)",
 ]  # fmt: skip
 
 
@@ -141,6 +147,13 @@ def test_keras_agrees_with_numpy(text: str) -> None:
     value = keras.ops.convert_to_numpy(evaluate_expression(expression, tensors(NEW), keras.ops))
     assert value.dtype == np.float64
     np.testing.assert_allclose(value, evaluate_expression(expression, NEW), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("text", CONSTANTS)
+def test_constants_take_the_precision_of_their_column(text: str) -> None:
+    columns = {"x": keras.ops.convert_to_tensor(NEW["x"], dtype="float32")}
+    value = evaluate_expression(learned(text), columns, keras.ops)
+    assert keras.backend.standardize_dtype(value.dtype) == "float32"
 
 
 @pytest.mark.parametrize("text", PRECEDENCE)
@@ -188,19 +201,32 @@ def test_poly_of_new_data_is_the_same_polynomial() -> None:
         np.testing.assert_allclose(new, expected, atol=1e-11)
 
 
-def test_scale_of_a_constant_column_is_zero() -> None:
-    constant = {"x": np.full(5, 7.0)}
-    np.testing.assert_array_equal(
-        evaluate_expression(learned("scale(x)", constant), constant), np.zeros(5)
-    )
+@pytest.mark.parametrize("values", [np.full(5, 7.0), np.full(3, 0.1), np.array([4.2])])
+@pytest.mark.parametrize("text", ["scale(x)", "center(x)"])
+def test_scale_and_center_of_a_constant_or_a_single_row_are_zero(text: str, values: np.ndarray) -> None:
+    value = evaluate_expression(learned(text, {"x": values}), {"x": values})
+    np.testing.assert_allclose(value, np.zeros(len(values)), atol=1e-15)
 
 
 @pytest.mark.parametrize(
-    ("values", "degree"), [([3.0] * 4, 1), ([1.0, 2.0, 2.0, 1.0], 2), ([1.0, 2.0, 3.0] * 2, 3)]
+    ("values", "degree", "distinct"),
+    [([3.0] * 4, 1, 1), ([1.0, 2.0, 2.0, 1.0], 2, 2), ([1.0, 2.0, 3.0] * 2, 3, 3), ([5.0], 4, 1)],
 )
-def test_poly_needs_more_different_values_than_its_degree(values: list[float], degree: int) -> None:
-    with pytest.raises(AhofmError):
+def test_poly_needs_more_different_values_than_its_degree(
+    values: list[float], degree: int, distinct: int
+) -> None:
+    with pytest.raises(DataError) as caught:
         learned(f"poly(x, {degree})", {"x": np.array(values)})
+    assert str(caught.value) == (
+        f"`poly(x, {degree})` needs more than {degree} distinct values of `x`, "
+        f"the data has {distinct}. Lower the degree."
+    )
+
+
+def test_poly_of_just_enough_different_values_is_learned() -> None:
+    few = {"x": np.array([1.0, 2.0, 4.0, 4.0])}
+    value = evaluate_expression(learned("poly(x, 2)", few), few)
+    np.testing.assert_allclose(value.T @ value, np.eye(2), atol=1e-12)
 
 
 def test_category_comes_back_as_it_is() -> None:
@@ -223,10 +249,47 @@ def test_text_of_an_expression_parses_back_to_it(text: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["x", "a b", "class", "a.b", "it's", 'say "hi"', "a\\b", "µ", "ﬁ", "", "a\tb", "a\nb", "nan"],
+    ["x", "a b", "class", "a.b", "it's", 'say "hi"', "a\\b", "µ", "ﬁ", "a\tb", "a\nb", "nan"],
 )
 def test_text_of_a_column_parses_back_to_it(name: str) -> None:
     assert parse(str(column(name))) == column(name)
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(st.text(st.characters(exclude_categories=()), min_size=1, max_size=12))
+def test_text_of_any_column_parses_back_to_it(name: str) -> None:
+    assert parse(str(column(name))) == column(name)
+
+
+LEAVES = st.sampled_from([column("x"), column("z")]) | st.floats(0, 1e300).map(
+    lambda value: Expression("number", (value,))
+)
+TREES = st.recursive(
+    LEAVES,
+    lambda parts: st.one_of(
+        st.builds(
+            lambda name, left, right: Expression(name, (left, right)),
+            st.sampled_from(["add", "subtract", "multiply", "divide", "power"]),
+            parts,
+            parts,
+        ),
+        st.builds(lambda part: Expression("negative", (part,)), parts),
+        st.builds(lambda part: Expression("log", (part,)), parts),
+    ),
+    max_leaves=8,
+)
+
+
+@settings(derandomize=True, deadline=None, max_examples=500)
+@given(TREES)
+def test_text_of_any_arithmetic_parses_back_to_it(tree: Expression) -> None:
+    expression = Expression("add", (column("x"), tree))
+    try:
+        parsed = parse(str(expression))
+    except FormulaError as error:
+        assert error.message.endswith("is no finite number.")
+        return
+    assert parsed == expression
 
 
 def test_columns_of_an_expression_come_once_in_order() -> None:

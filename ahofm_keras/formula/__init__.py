@@ -1,5 +1,6 @@
 """Text -> frozen `Formula`: patsy's grammar, calls taken apart with `ast`, nothing evaluated."""
 
-from ahofm_keras.formula.parse import Formula, TermSpec, parse_formula
+from ahofm_keras.formula.parse import parse_formula
+from ahofm_keras.formula.spec import Formula, TermSpec
 
 __all__ = ["Formula", "TermSpec", "parse_formula"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from numbers import Real
@@ -34,6 +35,14 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
+def _is_finite(value: Any) -> bool:
+    """Whether a value is a number that fits into a float."""
+    try:
+        return _is_number(value) and math.isfinite(value)
+    except OverflowError:
+        return False
+
+
 def _whole(least: int) -> Check:
     def check(value: Any) -> str | None:
         right = isinstance(value, int) and not isinstance(value, bool) and value >= least
@@ -44,9 +53,9 @@ def _whole(least: int) -> Check:
 
 def _number(least: float, strictly: bool) -> Check:
     def check(value: Any) -> str | None:
-        right = _is_number(value) and (value > least or (value == least and not strictly))
-        right = right and abs(value) < float("inf")
-        return None if right else f"a number {'above' if strictly else 'of at least'} {least:g}"
+        right = _is_finite(value) and (value > least or (value == least and not strictly))
+        kind = "finite number" if _is_number(value) and not _is_finite(value) else "number"
+        return None if right else f"a {kind} {'above' if strictly else 'of at least'} {least:g}"
 
     return check
 
@@ -89,7 +98,7 @@ def _or_dict(each: Check) -> Check:
 def _knots(value: Any) -> str | None:
     """A way to place knots, or the two ends of the axis."""
     if isinstance(value, tuple):
-        ends = len(value) == 2 and all(map(_is_number, value)) and value[0] < value[1]
+        ends = len(value) == 2 and all(map(_is_finite, value)) and value[0] < value[1]
         return None if ends else "the two ends of the axis in rising order, e.g. (0, 24)"
     reason = _one_of(*KNOTS)(value)
     return f"{reason}, or the two ends of the axis, e.g. (0, 24)" if reason else None
@@ -141,8 +150,7 @@ def check_orders(name: str, options: Mapping[str, Any], features: list[str]) -> 
     `D` must not exceed the number of features; `F=(10, 5)` has one entry an order of interaction;
     `df=(15, 8, 5)` one an order, main effects first where there are any.
     """
-    count = len(features)
-    listed = ", ".join(f"`{feature}`" for feature in features[:6]) + (", ..." if count > 6 else "")
+    count, listed = len(features), list_features(features)
     if "D" in options and "orders" in options:
         return f"`{name}()` takes `D` or `orders`, not both."
     if "D" in options and not 2 <= options["D"] <= count:
@@ -150,45 +158,71 @@ def check_orders(name: str, options: Mapping[str, Any], features: list[str]) -> 
             f"`D` of `{name}()` must lie between 2 and its number of features.\n"
             f"    Received: D={options['D']} with {count} features ({listed})."
         )
-    orders = interaction_orders(options, count)
+    orders = _written_orders(options)
     if max(orders) > count:
         return (
             f"`orders` of `{name}()` must not exceed its number of features.\n"
             f"    Received: orders={options['orders']!r} with {count} features ({listed})."
         )
+    return _check_ranks(name, options, orders) or _check_df(name, options, orders)
+
+
+def list_features(features: list[str]) -> str:
+    """Features as messages list them, the first six."""
+    more = ", ..." if len(features) > 6 else ""
+    return ", ".join(f"`{feature}`" for feature in features[:6]) + more
+
+
+def _check_ranks(name: str, options: Mapping[str, Any], orders: tuple[int, ...]) -> str | None:
     rank = options.get("F")
-    if isinstance(rank, tuple) and len(rank) != len(orders):
-        return (
-            f"`F` of `{name}()` needs one number an order of interaction "
-            f"({len(orders)}: {_listed(orders)}).\n    Received: F={rank!r}."
-        )
-    return _check_df(name, options, orders, features)
+    if not isinstance(rank, tuple) or len(rank) == len(orders):
+        return None
+    return (
+        f"`F` of `{name}()` needs one number an order of interaction "
+        f"({len(orders)}: {_listed(orders)}).\n    Received: F={rank!r}."
+    )
 
 
-def _check_df(
-    name: str, options: Mapping[str, Any], orders: tuple[int, ...], features: list[str]
-) -> str | None:
+def _check_df(name: str, options: Mapping[str, Any], orders: tuple[int, ...]) -> str | None:
     given = options.get("df")
+    all_orders = (1, *orders) if options.get("main", True) else orders
     for value in given.values() if isinstance(given, dict) else (given,):
-        all_orders = (1, *orders) if options.get("main", True) else orders
         if isinstance(value, tuple) and len(value) != len(all_orders):
             return (
                 f"`df` of `{name}()` needs one number an order "
                 f"({len(all_orders)}: {_listed(all_orders)}).\n    Received: df={value!r}."
             )
-    for option in ("df", "k", "knots"):
-        keys = options[option] if isinstance(options.get(option), dict) else {}
-        for key in keys:
-            if key not in features:
-                return f"`{option}` of `{name}()` names `{key}`, which is not one of its features."
     return None
 
 
+def sort_orders(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The same options with `orders` in rising order, and the tuples of `F` and `df` moved alike."""
+    orders = options.get("orders")
+    if not isinstance(orders, tuple):
+        return dict(options)
+    moves = sorted(range(len(orders)), key=orders.__getitem__)
+
+    def move(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {feature: move(each) for feature, each in value.items()}
+        if not isinstance(value, tuple):
+            return value
+        main = len(value) - len(orders)
+        return value[:main] + tuple(value[main + place] for place in moves)
+
+    moved = {option: move(options[option]) for option in ("orders", "F", "df") if option in options}
+    return {**options, **moved}
+
+
 def interaction_orders(options: Mapping[str, Any], count: int) -> tuple[int, ...]:
-    """Orders of interaction that a term asks for: `orders`, or 2..D (2 by default)."""
+    """Orders of interaction that a term asks for, rising: `orders`, or 2..D (2 by default)."""
+    return tuple(sorted(_written_orders(options)))
+
+
+def _written_orders(options: Mapping[str, Any]) -> tuple[int, ...]:
     if "orders" in options:
         given = options["orders"]
-        return tuple(sorted(given)) if isinstance(given, tuple) else (given,)
+        return given if isinstance(given, tuple) else (given,)
     return tuple(range(2, options.get("D", 2) + 1))
 
 

@@ -12,7 +12,7 @@ from ahofm_keras.formula.parse import Formula, parse_formula
 COLUMNS = ("y", "x", "z", "g", "a b", "µ")
 
 TOKENS = """
-    y x z g µ s C I Q afm ahofm fm hofm offset log poly scale sqrt lambda class None True __class__
+    y x z g µ nan s(.) s C I Q afm ahofm fm hofm offset log poly scale sqrt lambda class None True __class__
     ~ + - * / : ** . ( ) [ ] { } , = := == @ % & | ^ < > ! ? $ ; ` # ... -> // \\ " '
     0 1 2 3 10 1.5 .5 1e999 0x1F 1_0 2j ² D= F= df= k= bs= knots= sp= main= orders= center=
     "ps" "a~b" 'x' Q("a~b") "adaptive" f"{x}" r"\\d" b"x" \"\"\"
@@ -23,6 +23,7 @@ VALID = (
     'log(y) ~ . - x + s(x, k=10, knots=(0, 24), bs="cp")',
     'I(y / 100) ~ (x + z)**2 - x:z + C(g) + Q("a b") - 1',
     "y ~ hofm(., orders=(2, 3), sp=0.5, main=False) + offset(log1p(z))",
+    "y ~ s(., k=8) - g + g:x - (x*z - x) + ahofm(x, z, g, orders=(3, 2), F=(9, 5))",
     'y ~ afm(µ, z, df={"µ": 3}, k={z: 5}) + poly(x, 3) + I(-x**2 + 1.5 * z)',
 )
 
@@ -56,6 +57,9 @@ def check(text: str) -> None:
     assert formula.terms
     assert all(term.label for term in formula.terms)
     assert not set(formula.columns()) & set(formula.response.columns())
+    assert parse_formula(formula.text) == formula
+    for feature in (feature for term in formula.terms for feature in term.features):
+        assert parse_formula(f"other ~ {feature}").terms[0].features == (feature,)
 
 
 @settings(derandomize=True, deadline=None, max_examples=1000)
@@ -130,6 +134,14 @@ NASTY = {
     "nothing left": "y ~ x - x",
     "two tildes": "y ~ x ~ z",
     "no tilde": "y == x",
+    "look-alike names": "y ~ s(\u00b5) + s(\u03bc) + ｌｏｇ(x)",
+    "invalid decimal": "y ~ s(x, k=1or 2) + 0x1for + 1_",
+    "unclosed triple quotes": "y ~ Q('''a'') + Q(\"\"\"b\")",
+    "bytes as the response of a dot": 'Q(b"x") ~ .',
+    "dot in a dict": "y ~ afm(., k={.: 3})",
+    "dot in brackets of a call": "y ~ afm((.), x)",
+    "square of a dot over one column": "y ~ (. - x - z - g - Q('a b'))**2",
+    "constant that is no number": "y ~ I(x * sqrt(-1))",
     "unpacked dict": "y ~ afm(x, z, k={**x})",
     "unhashable key": "y ~ afm(x, z, k={[1]: 2, {}: 3})",
     "unhashable order": "y ~ ahofm(x, z, orders=([2], {x: 3}))",

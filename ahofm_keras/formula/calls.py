@@ -1,0 +1,165 @@
+"""The call of a term such as `s(...)` or `ahofm(...)` -> `TermSpec`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import Any
+
+from ahofm_keras.formula.expressions import ExpressionReader
+from ahofm_keras.formula.options import TERM_CALLS, TermCall, check_orders, list_features, sort_orders
+from ahofm_keras.formula.source import shorten
+from ahofm_keras.formula.spec import TermSpec
+from ahofm_keras.transforms import Expression
+
+
+def read_call(reader: ExpressionReader) -> TermSpec:
+    """The term that an atom calls.
+
+    Raises:
+        FormulaError: features or options that the term does not take.
+    """
+    assert isinstance(reader.root, ast.Call)
+    return _CallReader(reader, reader.root).term()
+
+
+class _CallReader:
+    def __init__(self, reader: ExpressionReader, node: ast.Call) -> None:
+        self.reader = reader
+        self.error = reader.error
+        self.node = node
+        self.name = reader.called
+        self.call: TermCall = TERM_CALLS[self.name]
+
+    def term(self) -> TermSpec:
+        self.reader.check_stars(self.node)
+        features = tuple(self._feature(argument) for argument in self.node.args)
+        self._check_features(features)
+        options = {**self._options(), **self.call.fixed}
+        if self.call.kind in ("ahofm", "hofm"):
+            names = [_plain(feature) for feature in features]
+            self._check_keys(names)
+            reason = check_orders(self.name, options, names)
+            if reason:
+                raise self.error(reason, self.node)
+            options = sort_orders(options)
+        if self.call.kind == "s":
+            self._check_smooth(features[0], options)
+        snippet = self.reader.snippet
+        return TermSpec(self.call.kind, features, options, self.name, snippet.source, snippet.span)
+
+    def _feature(self, node: ast.expr) -> Expression:
+        feature = self.reader.feature(node)
+        if feature.function == "poly":
+            message = f"`poly()` has several columns and cannot stand in `{self.name}()`."
+            raise self.error(message, node)
+        if feature.is_category and self.name == "offset":
+            raise self.error("`C()` holds categories and cannot stand in `offset()`.", node)
+        return feature
+
+    def _check_features(self, features: tuple[Expression, ...]) -> None:
+        least, most = self.call.features
+        if len(features) < least or (most is not None and len(features) > most):
+            wanted = f"{least}" if least == most else f"at least {least}"
+            plural = "feature" if wanted == "1" else "features"
+            smooth = self.name == "s" and features
+            hint = " Interactions are written `ahofm(x1, x2)`." if smooth else ""
+            message = f"`{self.name}()` takes {wanted} {plural}, received {len(features)}.{hint}"
+            raise self.error(message, self.node)
+        seen: set[Expression] = set()
+        for feature, node in zip(features, self.node.args, strict=True):
+            if feature in seen:
+                raise self.error(f"`{feature}` stands twice in `{self.name}()`.", node)
+            seen.add(feature)
+
+    def _check_smooth(self, feature: Expression, options: dict[str, Any]) -> None:
+        if "df" in options and "sp" in options:
+            raise self.error("`s()` takes `df` or `sp`, not both.", self.node)
+        if feature.is_category and options.get("bs", "re") != "re":
+            message = f'`{feature}` is a category: leave out `bs`, or use bs="re".'
+            raise self.error(message, self.node)
+        unused = sorted({"k", "knots"} & set(options))
+        if unused and options.get("bs") == "re":
+            raise self.error(f'`{unused[0]}` has no meaning with bs="re".', self.node)
+        if unused and feature.is_category:
+            message = f"`{unused[0]}` has no meaning for the category `{feature}`."
+            raise self.error(message, self.node)
+
+    def _options(self) -> dict[str, Any]:
+        options: dict[str, Any] = {}
+        for keyword in self.node.keywords:
+            # Python folds look-alike letters in names; an option is what was written.
+            option = self.reader.written(keyword).split("=")[0].strip()
+            if option not in self.call.options:
+                known = ", ".join(f"`{known}`" for known in sorted(self.call.options)) or "none"
+                message = f"Unknown argument `{shorten(option)}` of `{self.name}()`. Known: {known}."
+                raise self.error(message, keyword)
+            if option in options:
+                raise self.error(f"`{option}` stands twice in `{self.name}()`.", keyword)
+            options[option] = self._value(option, keyword)
+        return options
+
+    def _value(self, option: str, keyword: ast.keyword) -> Any:
+        value = self._literal(keyword.value)
+        expected = self.call.options[option](value)
+        if expected:
+            raise self.error(
+                f"`{option}` of `{self.name}()` must be {expected}.\n"
+                f"    Received: {self.reader.shown(keyword)}.",
+                keyword,
+            )
+        return value
+
+    def _literal(self, node: ast.AST) -> Any:
+        """The value of a keyword argument: a literal, or the name of a column as text."""
+        if isinstance(node, ast.Constant) and not isinstance(node.value, bytes | complex):
+            return node.value
+        if isinstance(node, ast.Name):
+            return self.reader.written(node)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            value = self._literal(node.operand)
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                return -value
+        if isinstance(node, ast.Tuple | ast.List):
+            return tuple(self._literal(item) for item in node.elts)
+        if isinstance(node, ast.Dict):
+            return {self._key(key): self._literal(value) for key, value in _pairs(node)}
+        raise self.error(
+            f"`{self.reader.shown(node)}` is no plain value: a number, text, tuple, dict, "
+            "True, False or None was expected.",
+            node,
+        )
+
+    def _key(self, node: ast.AST | None) -> Any:
+        if node is None:
+            raise self.error("`**` cannot stand in a dict here.", self.node)
+        key = self._literal(node)
+        if not isinstance(key, str):
+            raise self.error("A dict here goes from a feature's name to its value.", node)
+        return key
+
+    def _check_keys(self, names: list[str]) -> None:
+        """Dicts of options name the term's own features, each once."""
+        for keyword in self.node.keywords:
+            seen: set[str] = set()
+            for node, _ in _pairs(keyword.value) if isinstance(keyword.value, ast.Dict) else ():
+                key = self._key(node)
+                if key not in names:
+                    raise self.error(
+                        f"`{keyword.arg}` of `{self.name}()` names `{shorten(key)}`, which is not one "
+                        f"of its features ({list_features(names)}).",
+                        node or keyword,
+                    )
+                if key in seen:
+                    message = f"`{keyword.arg}` of `{self.name}()` names `{shorten(key)}` twice."
+                    raise self.error(message, node or keyword)
+                seen.add(key)
+
+
+def _pairs(node: ast.Dict) -> Iterable[tuple[ast.expr | None, ast.expr]]:
+    return zip(node.keys, node.values, strict=True)
+
+
+def _plain(feature: Expression) -> str:
+    """A feature's name as dicts of options write it: the column's own name where it is one."""
+    return feature.arguments[0] if feature.is_column else str(feature)

@@ -1,0 +1,65 @@
+"""What a formula becomes: `Formula` and `TermSpec`, frozen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ahofm_keras.errors import FormulaError
+from ahofm_keras.formula.source import Source
+from ahofm_keras.transforms import Expression
+
+
+@dataclass(frozen=True)
+class TermSpec:
+    """A term as the formula asks for it, before any data is seen.
+
+    Args:
+        kind: `"linear"`, `"s"`, `"ahofm"`, `"hofm"` or `"offset"`.
+        features: its expressions; for `"linear"` the factors of a product (`a:b`).
+        options: keyword arguments that were given, checked; `orders` in rising order.
+        call: the name it was called by (`afm`), empty for linear terms.
+    """
+
+    kind: str
+    features: tuple[Expression, ...]
+    options: dict[str, Any] = field(default_factory=dict)
+    call: str = ""
+    source: Source = field(default=Source(), repr=False, compare=False)
+    span: tuple[int, int] = field(default=(0, 0), repr=False, compare=False)
+
+    @property
+    def label(self) -> str:
+        """How tables name the term: `s(x1)`, `ahofm(x1, x2, x3)`, `a:b`."""
+        names = [str(feature) for feature in self.features]
+        if self.kind == "linear":
+            return ":".join(names)
+        if len(names) > 6:
+            names = [*names[:2], "...", names[-1]]
+        return f"{self.call}({', '.join(names)})"
+
+    def error(self, message: str) -> FormulaError:
+        """A `FormulaError` that points at this term."""
+        return self.source.error(message, *self.span)
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A parsed formula.
+
+    Args:
+        text: as the user wrote it, with `.` written out.
+        response: expression left of `~`.
+        terms: term specifications, in the order of the formula.
+        intercept: whether the model has one.
+    """
+
+    text: str
+    response: Expression
+    terms: tuple[TermSpec, ...]
+    intercept: bool
+
+    def columns(self) -> list[str]:
+        """Raw columns that the right-hand side uses, each once."""
+        features = (feature for term in self.terms for feature in term.features)
+        return list(dict.fromkeys(name for feature in features for name in feature.columns()))
