@@ -202,15 +202,7 @@ def test_config_brings_back_a_layer_of_equal_outputs(name: str, dtype: str) -> N
     assert [float(loss) for loss in again.losses] == [float(loss) for loss in layer.losses]
 
 
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        name
-        for name in CASES
-    ],
-)
+@pytest.mark.parametrize("name", CASES)
 def test_keras_brings_back_a_layer_that_was_built(name: str) -> None:
     case = CASES[name]
     layer = case.make(name="mine")

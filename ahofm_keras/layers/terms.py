@@ -54,7 +54,7 @@ class BasisExpansion(keras.layers.Layer):
         self.straight_beyond = list(straight_beyond)
 
     def call(self, places: Array) -> Array:
-        chosen = ops.take(ops.transpose(places), np.asarray(self.columns), axis=0)[:, None, :]
+        chosen = _take_first(ops.transpose(places), self.columns)[:, None, :]
         if self.degree is None:
             return chosen
         beyond = np.reshape(self.straight_beyond, (-1, 1, 1)) if self.straight_beyond else None
@@ -238,14 +238,10 @@ class FactorizedInteraction(keras.layers.Layer):
         return ops.matmul(transform, self.factors[place])
 
     def call(self, bases: Sequence[Array]) -> Array:
-        all_orders = range(len(self.orders))
-        coefficients = ops.concatenate([self.coefficients(i) for i in all_orders], axis=2)
-        phi = self._evaluate(bases, ops.transpose(coefficients, (0, 2, 1)))
-        columns, start = [], 0
-        for order in self.orders:
-            own = phi[:, start : start + order["rank"]]
-            columns.append(ops.sum(elementary_symmetric(own, order["order"], ops), axis=0))
-            start += order["rank"]
+        columns = []
+        for place, order in enumerate(self.orders):
+            phi = self._evaluate(bases, ops.transpose(self.coefficients(place), (0, 2, 1)))
+            columns.append(ops.sum(elementary_symmetric(phi, order["order"], ops), axis=0))
         return ops.stack(columns, axis=-1)
 
     def _evaluate(self, bases: Sequence[Array], coefficients: Array) -> Array:

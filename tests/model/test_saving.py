@@ -60,7 +60,7 @@ def test_clone_model(fitted: ak.AdditiveModel, frame: pd.DataFrame) -> None:
 
 def test_a_newer_format_is_refused(frame: pd.DataFrame) -> None:
     config = ak.AdditiveModel("gaussian ~ x1", frame).get_config() | {"format_version": 99}
-    with pytest.raises(ak.DataError, match="saved in format 99.*Update ahofm_keras"):
+    with pytest.raises(ak.DataError, match=r"saved in format 99.*Update ahofm_keras"):
         ak.AdditiveModel.from_config(config)
 
 
@@ -134,7 +134,7 @@ def test_columns_of_any_name(frame: pd.DataFrame, tmp_path: Path) -> None:
     assert "serving_default" in tf.saved_model.load(str(tmp_path / "1")).signatures
 
 
-class Interrupted(Exception):
+class InterruptedSaveError(Exception):
     pass
 
 
@@ -146,10 +146,10 @@ def test_interrupted_save_leaves_the_old_model(
     before = (tmp_path / "model.keras").read_bytes()
 
     def fail(*args: object, **kwargs: object) -> None:
-        raise Interrupted
+        raise InterruptedSaveError
 
     monkeypatch.setattr(keras.Model, "save", fail)
-    with pytest.raises(Interrupted):
+    with pytest.raises(InterruptedSaveError):
         model.save(tmp_path / "model.keras")
     assert (tmp_path / "model.keras").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["model.keras"]
@@ -165,10 +165,10 @@ def test_interrupted_export_leaves_the_old_model(
     def fail(inputs: object, endpoints: object, path: Path) -> None:
         path.mkdir()
         (path / "half.pb").write_text("half")
-        raise Interrupted
+        raise InterruptedSaveError
 
     monkeypatch.setattr("ahofm_keras.model.additive.export_saved_model", fail)
-    with pytest.raises(Interrupted):
+    with pytest.raises(InterruptedSaveError):
         model.export(tmp_path / "1")
     assert sorted(path.name for path in (tmp_path / "1").iterdir()) == before
     assert [path.name for path in tmp_path.iterdir()] == ["1"]
