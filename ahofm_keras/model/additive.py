@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -13,17 +12,18 @@ import pandas as pd
 import tensorflow as tf
 
 from ahofm_keras.bases import EXTRAPOLATIONS
-from ahofm_keras.data import batch_rows, column_names, kind_of, read_columns, split_rows
+from ahofm_keras.data import batch_rows
 from ahofm_keras.errors import DataError
 from ahofm_keras.families import Deviance, HalfDeviance, get_family
-from ahofm_keras.formula import parse_formula
+from ahofm_keras.model.encoding import Encoder
 from ahofm_keras.model.graph import build_graph
+from ahofm_keras.model.learning import learn_state
 from ahofm_keras.model.reading import (
     as_response,
-    learn_response,
     read_inputs,
     read_response,
     read_weight,
+    split_off,
 )
 from ahofm_keras.penalties import DF_KINDS
 from ahofm_keras.serving import export_saved_model
@@ -31,14 +31,13 @@ from ahofm_keras.solvers import SOLVERS, FitJob
 from ahofm_keras.solvers.adam import make_optimizer
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.storage import written_whole
-from ahofm_keras.terms import Design, OffsetTerm, fit_terms
+from ahofm_keras.terms import Design
 from ahofm_keras.transforms import Expression
 
 FORMAT_VERSION = 1
 VALIDATION_SHARE = 0.15
 PREDICTION_TYPES = ("response", "link", "terms")
 _PREDICTION_ROWS = 8192
-_ENCODED_ROWS = 65_536
 
 
 @keras.saving.register_keras_serializable(package="ahofm_keras")
@@ -87,7 +86,7 @@ class AdditiveModel(keras.Model):
         _check_choice("df_kind", df_kind, DF_KINDS)
         _check_choice("extrapolation", extrapolation, EXTRAPOLATIONS)
         if state is None:
-            state = _learn(formula, data, family, df_kind, extrapolation)
+            state = learn_state(formula, data, get_family(family), df_kind, extrapolation)
         design = Design.from_json(state["design"])
         graph = build_graph(design, family, state["shift"], state["scale"], seed)
         inputs = {tensor.name: tensor for tensor in graph.inputs.values()}
@@ -100,7 +99,7 @@ class AdditiveModel(keras.Model):
         self.seed = seed
         self._state = _Untracked(state)
         self._graph = graph
-        self._encoder = keras.Function(graph.inputs, graph.encoded)
+        self._encoder = Encoder(graph)
         self._from_encoded = keras.Function(graph.encoded, graph.response)
         self._functions = _Untracked({})
         self.compile()
@@ -206,7 +205,7 @@ class AdditiveModel(keras.Model):
             validation = self._validation_rows(validation_data)
         elif isinstance(training, Rows):
             share = VALIDATION_SHARE if validation_split is None else validation_split
-            training, validation = _split(training, share, seed)
+            training, validation = split_off(training, share, seed)
         elif validation_split:
             raise DataError(
                 "`validation_split` needs data in memory; give a dataset as `validation_data`."
@@ -354,7 +353,7 @@ class AdditiveModel(keras.Model):
 
     def _training_rows(self, x: Any, y: Any, weight: Any) -> Rows | tf.data.Dataset:
         if isinstance(x, tf.data.Dataset):
-            return x.map(self._encode_batch, num_parallel_calls=tf.data.AUTOTUNE).prefetch(2)
+            return x.map(self._encoder.encode_batch, num_parallel_calls=tf.data.AUTOTUNE).prefetch(2)
         columns = read_inputs(self.design, x, self.extrapolation)
         if y is None:
             response = read_response(x, self.response, self.family)
@@ -363,37 +362,18 @@ class AdditiveModel(keras.Model):
         rows = len(next(iter(columns.values())))
         if len(response) != rows:
             raise DataError(f"The response has {len(response)} values, the data {rows} rows.")
-        return Rows(self._encode(columns), response, read_weight(x, weight, rows))
+        return Rows(self._encoder.encode(columns), response, read_weight(x, weight, rows))
 
     def _validation_rows(self, data: Any) -> Rows | tf.data.Dataset:
         parts = data if isinstance(data, tuple) else (data,)
         x, y, weight = (*parts, None, None)[:3]
         return self._training_rows(x, y, weight)
 
-    def _encode(self, columns: Mapping[str, np.ndarray]) -> tuple[np.ndarray, ...]:
-        """Places, design columns and offsets of raw columns, by chunks of rows."""
-        rows = len(next(iter(columns.values())))
-        chunks = []
-        for start in range(0, rows, _ENCODED_ROWS):
-            part = {n: tf.constant(v[start : start + _ENCODED_ROWS]) for n, v in columns.items()}
-            chunks.append([np.asarray(array) for array in self._encoder(part)])
-        return tuple(np.concatenate(parts) for parts in zip(*chunks, strict=True))
-
-    def _encode_batch(self, columns: Mapping[str, Any], *rest: Any) -> tuple[Any, ...]:
-        """A batch of a dataset; its columns may come in any precision and with others beside them."""
-        used = {}
-        for name, tensor in self._graph.inputs.items():
-            if name not in columns:
-                raise DataError(f"Column `{name}` is missing from the dataset.")
-            value = columns[name]
-            used[name] = value if tensor.dtype == "string" else tf.cast(value, tensor.dtype)
-        return (tuple(self._encoder(used)), *rest)
-
     def _prediction_batches(self, x: Any, batch_size: int) -> tf.data.Dataset:
         if isinstance(x, tf.data.Dataset):
-            return x.map(lambda *parts: self._encode_batch(parts[0]))
+            return x.map(lambda *parts: self._encoder.encode_batch(parts[0]))
         columns = read_inputs(self.design, x, self.extrapolation)
-        return batch_rows((self._encode(columns),), batch_size)
+        return batch_rows((self._encoder.encode(columns),), batch_size)
 
     def _scaled_contributions(self) -> dict[str, Any]:
         """Contribution of each column of each term, in units of the link."""
@@ -427,40 +407,7 @@ class _Untracked:
         self.value = value
 
 
-def _learn(formula: str, data: Any, family: str, df_kind: str, extrapolation: str) -> dict[str, Any]:
-    """Everything that the training data teaches, as JSON."""
-    if data is None:
-        raise DataError("`AdditiveModel` needs data to learn its bases from: pass `data=`.")
-    parsed = parse_formula(formula, column_names(data))
-    columns = read_columns(data, parsed.columns())
-    kinds = {name: kind_of(values) for name, values in columns.items()}
-    response, y = learn_response(data, parsed.response, get_family(family))
-    rows = len(next(iter(columns.values())))
-    if len(y) != rows:
-        raise DataError(f"The response has {len(y)} values, the data {rows} rows.")
-    design = fit_terms(parsed, columns, kinds, df_kind=df_kind, extrapolation=extrapolation)
-    offset = sum((term.evaluate(columns) for term in design.of_kind(OffsetTerm)), start=0.0)
-    chosen = get_family(family)
-    state = {
-        "formula": parsed.text,
-        "response": response.to_json(),
-        "design": design.to_json(),
-        "shift": chosen.start(y, offset) if parsed.intercept else 0.0,
-        "scale": float(np.std(y - offset)) if chosen.scaled else 1.0,
-    }
-    return json.loads(json.dumps(state))
-
-
 def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     if value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
         raise DataError(f"`{name}` must be one of {listed}. Received: {value!r}.")
-
-
-def _split(rows: Rows, share: float, seed: int) -> tuple[Rows, Rows | None]:
-    if not 0 <= share < 1:
-        raise DataError(f"`validation_split` must lie in [0, 1). Received: {share!r}.")
-    if not round(len(rows) * share):
-        return rows, None
-    kept, held_out = split_rows(len(rows), share, seed)
-    return rows.take(kept), rows.take(held_out)

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ahofm_keras.bases import locate_levels
-from ahofm_keras.data import TEXT, kind_of, read_columns
+from ahofm_keras.data import TEXT, kind_of, read_columns, split_rows
 from ahofm_keras.errors import AhofmWarning, DataError
 from ahofm_keras.families import Family
+from ahofm_keras.solvers.job import Rows
 from ahofm_keras.terms import Design, LinearTerm, OffsetTerm
 from ahofm_keras.terms.features import check_finite
 from ahofm_keras.transforms import Expression, evaluate_expression, learn_expression
@@ -157,3 +158,13 @@ def read_weight(data: Any, weight: Any, rows: int) -> np.ndarray | None:
     if (values < 0).any() or not values.any():
         raise DataError(f"`{label}` must not be negative and not all 0.")
     return values
+
+
+def split_off(rows: Rows, share: float, seed: int) -> tuple[Rows, Rows | None]:
+    """Training and validation rows, shuffled; no validation rows where their number rounds to 0."""
+    if not 0 <= share < 1:
+        raise DataError(f"`validation_split` must lie in [0, 1). Received: {share!r}.")
+    if not round(len(rows) * share):
+        return rows, None
+    kept, held_out = split_rows(len(rows), share, seed)
+    return rows.take(kept), rows.take(held_out)

@@ -120,7 +120,9 @@ class _Fitter:
     def design(self, kinds: Mapping[str, str]) -> Design:
         specs = [spec for term in self.formula.terms for spec in self._with_main_effects(term)]
         for spec in specs:
-            self.terms.append(getattr(self, f"_fit_{spec.kind}")(spec))
+            term = getattr(self, f"_fit_{spec.kind}")(spec)
+            copies = sum(other.label.partition(" #")[0] == term.label for other in self.terms)
+            self.terms.append(replace(term, label=f"{term.label} #{copies + 1}") if copies else term)
         rows = len(next(iter(self.columns.values())))
         self._check_rows(rows)
         self._warn_of_doubles()

@@ -39,9 +39,7 @@ def test_frame_keeps_its_index(fitted: ak.AdditiveModel, frame: pd.DataFrame) ->
     assert fitted.predict(part, type="terms").index.tolist() == ["p", "q"]
 
 
-def test_one_row_from_scalars_and_broadcasting(
-    fitted: ak.AdditiveModel, frame: pd.DataFrame
-) -> None:
+def test_one_row_from_scalars_and_broadcasting(fitted: ak.AdditiveModel, frame: pd.DataFrame) -> None:
     row = frame.iloc[5].to_dict()
     expected = fitted.predict(frame.iloc[[5]])
     np.testing.assert_allclose(fitted.predict(row), expected, rtol=1e-6)
@@ -49,9 +47,7 @@ def test_one_row_from_scalars_and_broadcasting(
     assert fitted.predict(grid).shape == (3,)
 
 
-def test_columns_in_any_order_with_others_beside(
-    fitted: ak.AdditiveModel, frame: pd.DataFrame
-) -> None:
+def test_columns_in_any_order_with_others_beside(fitted: ak.AdditiveModel, frame: pd.DataFrame) -> None:
     shuffled = frame[frame.columns[::-1]].assign(unused="text")
     np.testing.assert_array_equal(fitted.predict(shuffled), fitted.predict(frame))
 
@@ -59,9 +55,7 @@ def test_columns_in_any_order_with_others_beside(
 @pytest.mark.parametrize(
     "dtype", ["float32", "Float64", "object", "string_category"], ids=lambda value: value
 )
-def test_other_types_of_columns(
-    fitted: ak.AdditiveModel, frame: pd.DataFrame, dtype: str
-) -> None:
+def test_other_types_of_columns(fitted: ak.AdditiveModel, frame: pd.DataFrame, dtype: str) -> None:
     other = frame.copy()
     numbers = ["x1", "x2", "x3", "hour", "exposure"]
     if dtype == "string_category":
@@ -96,9 +90,7 @@ def test_dataset_of_batches(fitted: ak.AdditiveModel, frame: pd.DataFrame) -> No
 
 
 def test_batch_size_does_not_matter(fitted: ak.AdditiveModel, frame: pd.DataFrame) -> None:
-    np.testing.assert_allclose(
-        fitted.predict(frame, batch_size=17), fitted.predict(frame), rtol=1e-5
-    )
+    np.testing.assert_allclose(fitted.predict(frame, batch_size=17), fitted.predict(frame), rtol=1e-5)
 
 
 def test_time_stamps_keep_their_digits() -> None:
@@ -125,3 +117,19 @@ def test_unknown_type(fitted: ak.AdditiveModel, frame: pd.DataFrame) -> None:
 def test_boolean_in_a_formula_means_the_same_as_its_category(frame: pd.DataFrame) -> None:
     model = ak.AdditiveModel("gaussian ~ flag", frame)
     assert model.design.terms[0].coefficients == ("flag[True]",)
+
+
+def test_terms_of_one_label_are_told_apart() -> None:
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({f"x{j}": rng.uniform(size=60) for j in range(9)})
+    data["y"] = rng.normal(size=60)
+    first = ", ".join(f"x{j}" for j in range(8))
+    second = "x0, x1, x3, x4, x5, x6, x7"
+    model = ak.AdditiveModel(
+        f"y ~ ahofm({first}, main=False, k=5) + ahofm({second}, main=False, k=5)", data
+    )
+    terms = model.predict(data, type="terms")
+    assert list(terms) == ["ahofm(x0, x1, ..., x7)[2]", "ahofm(x0, x1, ..., x7) #2[2]"]
+    np.testing.assert_allclose(
+        terms.sum(axis=1) + model.intercept, model.predict(data), rtol=0, atol=1e-5
+    )
