@@ -14,6 +14,7 @@ from math import comb, factorial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 Array = Any
 Namespace = Any
@@ -165,7 +166,8 @@ def locate(basis: Basis, x: Array, namespace: Namespace = np) -> Array:
         x = low + namespace.mod(x - low, np.float64(high - low))
     elif basis.extrapolation != "linear":
         x = namespace.clip(x, low, high)
-    return _interpolate(basis, x, namespace) * basis.intervals
+    # Far enough for any straight line, and still a number in float32.
+    return namespace.clip(_interpolate(basis, x, namespace) * basis.intervals, -1e12, 1e12)
 
 
 def _interpolate(basis: Basis, x: Array, namespace: Namespace) -> Array:
@@ -188,8 +190,7 @@ def locate_levels(levels: tuple[Any, ...], values: np.ndarray) -> np.ndarray:
     """Index of each value among the levels, -1 where it is not one of them."""
     if values.dtype != object:
         return _locate_numbers(levels, values.astype(float), np)
-    index = {level: place for place, level in enumerate(levels)}
-    return np.fromiter((index.get(value, -1) for value in values), int, len(values))
+    return pd.Index(levels).get_indexer(values)
 
 
 def cardinal_splines(place: Array, centres: np.ndarray, degree: int, namespace: Namespace = np) -> Array:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import difflib
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -63,19 +66,30 @@ def _find_column(data: Any, name: str) -> pd.Series:
     matches = [key for key in data if str(key) == name]
     if not matches:
         known = column_names(data)
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f" Did you mean `{close[0]}`?" if close else ""
+        by_case = {key.lower(): key for key in known}
+        close = difflib.get_close_matches(name.lower(), by_case, n=1)
+        hint = f" Did you mean `{by_case[close[0]]}`?" if close else ""
         listed = ", ".join(f"`{key}`" for key in known[:10]) + (", ..." if len(known) > 10 else "")
         raise DataError(f"Column `{name}` is missing.{hint} The data has: {listed or 'no columns'}.")
     values = data[matches[0]]
     if len(matches) > 1 or isinstance(values, pd.DataFrame):
         raise DataError(f"Column `{name}` stands more than once in the data. Rename one of them.")
     if not isinstance(values, pd.Series):
-        values = np.asarray(values)
-        if values.ndim > 1:
-            raise DataError(f"Column `{name}` must have one dimension, has {values.ndim}.")
-        values = pd.Series(np.atleast_1d(values))
+        values = _as_series(values, name)
     return values.reset_index(drop=True)
+
+
+def _as_series(values: Any, name: str) -> pd.Series:
+    if isinstance(values, list | tuple) and any(isinstance(v, str | bytes) for v in values):
+        # NumPy would turn what stands between texts, a missing value too, into texts.
+        return pd.Series(list(values), dtype=object)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise DataError(f"Column `{name}` must have one dimension; its rows differ in length.") from None
+    if array.ndim > 1:
+        raise DataError(f"Column `{name}` must have one dimension, has {array.ndim}.")
+    return pd.Series(np.atleast_1d(array))
 
 
 def _clean_column(values: pd.Series, name: str, kind: str | None) -> np.ndarray:
@@ -88,12 +102,15 @@ def _clean_column(values: pd.Series, name: str, kind: str | None) -> np.ndarray:
     natural = _natural_kind(values, name)
     kind = kind or natural
     if kind == TEXT:
-        return _as_text(values)
+        return _as_text(values, name)
     if kind == BOOLEAN:
         return _as_boolean(values, name, natural)
     if natural == TEXT:
         raise _not_a_number(values, name)
-    numbers = values.to_numpy(dtype=float)
+    try:
+        numbers = values.to_numpy(dtype=float)
+    except OverflowError:
+        raise DataError(f"Column `{name}` holds a number that is too large for float64.") from None
     infinite = ~np.isfinite(numbers)
     if infinite.any():
         raise DataError(
@@ -104,7 +121,7 @@ def _clean_column(values: pd.Series, name: str, kind: str | None) -> np.ndarray:
 
 
 def _natural_kind(values: pd.Series, name: str) -> str:
-    if isinstance(values.dtype, pd.CategoricalDtype):
+    if isinstance(values.dtype, pd.CategoricalDtype | pd.StringDtype):
         return TEXT
     if pd.api.types.is_bool_dtype(values.dtype):
         return BOOLEAN
@@ -112,16 +129,11 @@ def _natural_kind(values: pd.Series, name: str) -> str:
         raise DataError(f"Column `{name}` holds complex numbers. Split it into real columns.")
     if pd.api.types.is_numeric_dtype(values.dtype):
         return NUMBER
-    if pd.api.types.is_datetime64_any_dtype(values.dtype) or pd.api.types.is_timedelta64_dtype(
-        values.dtype
-    ):
-        raise DataError(
-            f"Column `{name}` holds dates or durations. Turn it into numbers first, e.g. seconds: "
-            f"`data[{name!r}].astype('int64') / 1e9`."
-        )
-    kinds = {_kind_of_object(value) for value in values}
+    if values.dtype.kind in "mM" or isinstance(values.dtype, pd.PeriodDtype | pd.DatetimeTZDtype):
+        raise _dates(name)
+    kinds = {_kind_of_object(value, name) for value in values}
     if len(kinds) > 1:
-        odd = next(row for row, v in enumerate(values) if _kind_of_object(v) != TEXT)
+        odd = next(row for row, v in enumerate(values) if _kind_of_object(v, name) != TEXT)
         raise DataError(
             f"Column `{name}` mixes texts with other values, first at row {odd} "
             f"({values.iloc[odd]!r}). Make them all numbers, or all texts."
@@ -129,18 +141,39 @@ def _natural_kind(values: pd.Series, name: str) -> str:
     return kinds.pop() if kinds else NUMBER
 
 
-def _kind_of_object(value: Any) -> str:
+def _dates(name: str) -> DataError:
+    seconds = f"(data[{name!r}] - data[{name!r}].min()).dt.total_seconds()"
+    return DataError(
+        f"Column `{name}` holds dates or durations. Turn it into numbers first, e.g. seconds: "
+        f"`{seconds}`."
+    )
+
+
+def _kind_of_object(value: Any, name: str) -> str:
     if isinstance(value, bool | np.bool_):
         return BOOLEAN
-    try:
-        float(value)
-    except (TypeError, ValueError):
+    if isinstance(value, str | bytes):
         return TEXT
-    return TEXT if isinstance(value, str | bytes) else NUMBER
+    if isinstance(value, Real | Decimal):
+        return NUMBER
+    if isinstance(value, datetime.date | datetime.timedelta | pd.Period):
+        raise _dates(name)
+    if isinstance(value, complex):
+        raise DataError(f"Column `{name}` holds complex numbers. Split it into real columns.")
+    raise DataError(
+        f"Column `{name}` must hold numbers, texts or booleans. Received: {type(value).__name__}."
+    )
 
 
-def _as_text(values: pd.Series) -> np.ndarray:
-    return np.array([_text(value) for value in values], dtype=object)
+def _as_text(values: pd.Series, name: str) -> np.ndarray:
+    codes, distinct = pd.factorize(values)
+    texts = [_text(value) for value in distinct]
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise DataError(f"Column `{name}` holds {text!r}, which is no valid Unicode text.") from None
+    return np.array(texts, dtype=object)[codes]
 
 
 def _text(value: Any) -> str:
@@ -175,13 +208,12 @@ def _reads_as_number(value: Any) -> bool:
 
 
 def _same_length(columns: Columns, data: Any) -> Columns:
-    lengths = {name: len(values) for name, values in columns.items()}
-    rows = max(lengths.values(), default=0)
-    if isinstance(data, Mapping) and rows > 1:
-        by_name = {str(key): value for key, value in data.items()}
-        scalars = [name for name in columns if np.ndim(by_name[name]) == 0]
-        columns |= {name: np.repeat(columns[name], rows) for name in scalars}
-        lengths |= dict.fromkeys(scalars, rows)
+    scalars: set[str] = set()
+    if isinstance(data, Mapping):
+        scalars = {str(key) for key, value in data.items() if np.ndim(value) == 0} & set(columns)
+    lengths = {name: len(values) for name, values in columns.items() if name not in scalars}
+    rows = max(lengths.values(), default=1 if scalars else 0)
+    columns |= {name: np.repeat(columns[name], rows) for name in scalars}
     if len(set(lengths.values())) > 1:
         first, *_ = lengths
         other = next(name for name in lengths if lengths[name] != lengths[first])
@@ -226,14 +258,14 @@ def shuffle_rows(arrays: Any, batch_size: int, seed: int) -> tf.data.Dataset:
     """
     tensors, rows = _as_tensors(arrays)
 
-    def permute(drawn: tf.Tensor) -> tf.Tensor:
+    def permute(epoch: tf.Tensor) -> tf.Tensor:
         order = tf.range(rows, dtype=tf.int64)
-        return tf.random.experimental.stateless_shuffle(order, seed=tf.stack([drawn, drawn]))
+        return tf.random.experimental.stateless_shuffle(order, seed=[tf.cast(seed, tf.int64), epoch])
 
     def gather(chosen: tf.Tensor) -> Any:
         return tf.nest.map_structure(lambda tensor: tf.gather(tensor, chosen), tensors)
 
-    order = tf.data.Dataset.random(seed=seed).map(permute)
+    order = tf.data.Dataset.counter().map(permute)
     return order.rebatch(batch_size, drop_remainder=True).map(gather).prefetch(2)
 
 

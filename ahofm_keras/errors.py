@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+
 
 class AhofmError(Exception):
     """Base of every error that this package raises on purpose."""
@@ -41,6 +44,20 @@ class NotFittedError(AhofmError, RuntimeError):
 
 class AhofmWarning(UserWarning):
     """Something was changed, clipped, left unpenalised or did not converge; says how much."""
+
+
+def warn(message: str) -> None:
+    """An `AhofmWarning` that points at the user's line, however deep it was noticed."""
+    level = 1
+    frame = sys._getframe(0)
+    while frame.f_back is not None and _is_inside(frame.f_globals.get("__name__", "")):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, AhofmWarning, stacklevel=level)
+
+
+def _is_inside(module: str) -> bool:
+    return module.partition(".")[0] in ("ahofm_keras", "keras", "tensorflow")
 
 
 _WIDTH = 88

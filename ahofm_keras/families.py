@@ -23,8 +23,10 @@ Namespace = Any
 # Between a probability and 0 or 1, and between a mean and 0, so that logarithms stay finite.
 _LEAST_PROBABILITY = 1e-15
 _LEAST_MEAN = 1e-300
-# exp() of more would overflow the float32 in which Keras adds losses up.
-_LARGEST_LOG = 80.0
+# exp() of more overflows before sums over rows do.
+_LARGEST_LOG = 300.0
+# Keras adds losses up in float32.
+_LARGEST_LOSS = 1e37
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ def get_family(name: str) -> Family:
     Raises:
         DataError: naming the families that there are.
     """
-    if name not in FAMILIES:
+    if not isinstance(name, str) or name not in FAMILIES:
         listed = ", ".join(f"`{known}`" for known in FAMILIES)
         raise DataError(f"Unknown family {name!r}. Known families: {listed}.")
     return FAMILIES[name]
@@ -190,7 +192,8 @@ class HalfDeviance(keras.losses.Loss):
 
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
         # Keras adds the regularizers, which have the default precision.
-        return ops.cast(super().__call__(y_true, y_pred, sample_weight), keras.config.floatx())
+        loss = ops.minimum(super().__call__(y_true, y_pred, sample_weight), _LARGEST_LOSS)
+        return ops.cast(loss, keras.config.floatx())
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
         y_true = ops.reshape(y_true, ops.shape(y_pred))  # (n, 1) and (n,) would make (n, n)
@@ -209,6 +212,7 @@ class Deviance(keras.metrics.Metric):
 
     def __init__(self, family: str, name: str = "deviance", dtype: Any = None) -> None:
         super().__init__(name=name, dtype=dtype)
+        self._direction = "down"  # less is better: callbacks that monitor it ask for that
         self.family = get_family(family)
         self.total = self.add_variable(shape=(), initializer="zeros", name="total", dtype="float64")
         self.weight = self.add_variable(shape=(), initializer="zeros", name="weight", dtype="float64")

@@ -340,15 +340,9 @@ def test_responses_far_from_0_keep_their_digits() -> None:
     assert float(metric.result()) == pytest.approx(wanted, rel=1e-12)
 
 
-
-
 @pytest.mark.parametrize(
     ("name", "eta"),
-    [
-        (name, eta)
-        for name in FAMILIES
-        for eta in (-800.0, -40.0, 40.0, 800.0)
-    ],
+    [(name, eta) for name in FAMILIES for eta in (-800.0, -40.0, 40.0, 800.0)],
 )
 def test_extreme_predictors_have_finite_deviances_and_slopes(name: str, eta: float) -> None:
     y = tf.constant(RESPONSES[name])

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
-from ahofm_keras.storage import written_whole
+from ahofm_keras.errors import DataError
+from ahofm_keras.storage import written_whole as written_whole_in_general
+
+
+def written_whole(target: str | Path) -> AbstractContextManager[Path]:
+    """Names without an ending are folders, known by `other.txt`."""
+    folder_with = None if Path(target).suffix else "other.txt"
+    return written_whole_in_general(target, folder_with)
 
 
 def write_file(path: Path, text: str) -> None:
@@ -161,3 +169,16 @@ def test_two_writers_do_not_meet(tmp_path: Path) -> None:
         second.write_text("second")
     assert target.read_text() == "first"
     assert beside(tmp_path) == ["model.keras"]
+
+
+def test_only_what_was_written_here_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "thesis.txt").write_text("years of work")
+    (tmp_path / "folder.keras").mkdir()
+    (tmp_path / "file").write_text("mine")
+    refused = {"project": "holds other things", "folder.keras": "is a folder", "file": "is a file"}
+    for name, message in refused.items():
+        with pytest.raises(DataError, match=message), written_whole(tmp_path / name) as path:
+            write_file(path, "new")
+    assert (tmp_path / "project" / "thesis.txt").read_text() == "years of work"
+    assert (tmp_path / "file").read_text() == "mine"

@@ -158,7 +158,7 @@ def check_orders(name: str, options: Mapping[str, Any], features: list[str]) -> 
             f"`D` of `{name}()` must lie between 2 and its number of features.\n"
             f"    Received: D={options['D']} with {count} features ({listed})."
         )
-    orders = _written_orders(options)
+    orders = _written_orders(options, count)
     if max(orders) > count:
         return (
             f"`orders` of `{name}()` must not exceed its number of features.\n"
@@ -215,15 +215,18 @@ def sort_orders(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def interaction_orders(options: Mapping[str, Any], count: int) -> tuple[int, ...]:
-    """Orders of interaction that a term asks for, rising: `orders`, or 2..D (2 by default)."""
-    return tuple(sorted(_written_orders(options)))
+    """Orders of interaction that a term asks for, rising: `orders`, or 2..D.
+
+    D is 3 where it is not given (`afm` and `fm` give 2), or the number of features if that is less.
+    """
+    return tuple(sorted(_written_orders(options, count)))
 
 
-def _written_orders(options: Mapping[str, Any]) -> tuple[int, ...]:
+def _written_orders(options: Mapping[str, Any], count: int) -> tuple[int, ...]:
     if "orders" in options:
         given = options["orders"]
         return given if isinstance(given, tuple) else (given,)
-    return tuple(range(2, options.get("D", 2) + 1))
+    return tuple(range(2, options.get("D", min(3, count)) + 1))
 
 
 def _listed(orders: tuple[int, ...]) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import keras
@@ -15,6 +16,15 @@ from ahofm_keras.bases import EXTRAPOLATIONS
 from ahofm_keras.data import batch_rows
 from ahofm_keras.errors import DataError
 from ahofm_keras.families import Deviance, HalfDeviance, get_family
+from ahofm_keras.model.arguments import (
+    check_callbacks,
+    check_choice,
+    check_class_weight,
+    check_seed,
+    check_share,
+    check_unknown,
+    check_whole,
+)
 from ahofm_keras.model.encoding import Encoder
 from ahofm_keras.model.graph import build_graph
 from ahofm_keras.model.learning import learn_state
@@ -25,6 +35,7 @@ from ahofm_keras.model.reading import (
     read_weight,
     split_off,
 )
+from ahofm_keras.model.streams import BatchCheck, check_stream, own_errors
 from ahofm_keras.penalties import DF_KINDS
 from ahofm_keras.serving import export_saved_model
 from ahofm_keras.solvers import SOLVERS, FitJob
@@ -83,8 +94,12 @@ class AdditiveModel(keras.Model):
         **kwargs: Any,
     ) -> None:
         get_family(family)
-        _check_choice("df_kind", df_kind, DF_KINDS)
-        _check_choice("extrapolation", extrapolation, EXTRAPOLATIONS)
+        check_choice("df_kind", df_kind, DF_KINDS)
+        check_choice("extrapolation", extrapolation, EXTRAPOLATIONS)
+        check_seed(seed)
+        known = ("formula", "data", "family", "df_kind", "extrapolation", "seed", "name")
+        others = {key: value for key, value in kwargs.items() if key not in ("trainable", "dtype")}
+        check_unknown(others, known, "AdditiveModel()")
         if state is None:
             state = learn_state(formula, data, get_family(family), df_kind, extrapolation)
         design = Design.from_json(state["design"])
@@ -195,7 +210,19 @@ class AdditiveModel(keras.Model):
         Returns:
             Keras' `History`.
         """
-        _check_choice("solver", solver, tuple(SOLVERS))
+        check_choice("solver", solver, tuple(SOLVERS))
+        check_whole(0, epochs=epochs, initial_epoch=initial_epoch, seed=seed)
+        check_whole(
+            1,
+            batch_size=batch_size,
+            steps_per_epoch=steps_per_epoch,
+            validation_steps=validation_steps,
+            validation_batch_size=validation_batch_size,
+            validation_freq=validation_freq,
+        )
+        check_share("validation_split", validation_split)
+        check_class_weight(class_weight, self.family.name, sample_weight)
+        callbacks = check_callbacks(callbacks)
         if verbose in ("auto", 1, 2) and not self.response.is_column:
             print(f"Fitting {self.response}: predictions are on the scale of {self.response}.")
         seed = self.seed if seed is None else seed
@@ -216,7 +243,7 @@ class AdditiveModel(keras.Model):
             batch_size=batch_size,
             epochs=epochs,
             verbose=verbose,
-            callbacks=list(callbacks or []),
+            callbacks=callbacks,
             seed=seed,
             shuffle=shuffle,
             steps_per_epoch=steps_per_epoch,
@@ -229,7 +256,8 @@ class AdditiveModel(keras.Model):
                 "validation_freq": validation_freq,
             },
         )
-        return SOLVERS[solver](self, job)
+        with own_errors():
+            return SOLVERS[solver](self, job)
 
     def predict(  # type: ignore[override]
         self,
@@ -252,15 +280,19 @@ class AdditiveModel(keras.Model):
         Returns:
             `(n,)` array, or a data frame.
         """
-        _check_choice("type", type, PREDICTION_TYPES)
+        check_choice("type", type, PREDICTION_TYPES)
+        check_whole(1, batch_size=batch_size, steps=steps)
         batches = self._prediction_batches(x, batch_size or _PREDICTION_ROWS)
-        arguments = {"verbose": verbose, "steps": steps, "callbacks": callbacks}
-        if type == "response":
-            return super().predict(batches, **arguments)
-        predicted = self._run(type, batches, steps)
+        with own_errors():
+            if type == "response":
+                with self._one_step_an_execution():
+                    return super().predict(batches, verbose=verbose, steps=steps, callbacks=callbacks)
+            predicted = self._run(type, batches, steps)
         if type == "link":
             return predicted["link"]
-        frame = pd.DataFrame(predicted, index=x.index if isinstance(x, pd.DataFrame) else None)
+        frame = pd.DataFrame(predicted)
+        if isinstance(x, pd.DataFrame):
+            frame.index = x.index[: len(frame)]
         frame.attrs["intercept"] = self.intercept
         return frame
 
@@ -275,19 +307,24 @@ class AdditiveModel(keras.Model):
     ) -> Any:
         """`keras.Model.evaluate` on a data frame, dict or dataset; loss and mean deviance."""
         if "_use_cached_eval_dataset" in kwargs:
-            return self._evaluate_within_fit(x, verbose=verbose, **kwargs)
-        rows = self._training_rows(x, y, sample_weight)
-        if isinstance(rows, Rows):
-            rows = batch_rows(rows.as_tuple(), batch_size or _PREDICTION_ROWS)
-        return super().evaluate(rows, verbose=verbose, **kwargs)
+            # Keras itself, between two epochs of `fit`, with rows that are encoded already.
+            self._eval_epoch_iterator.steps_per_execution = 1
+            rows = x
+        else:
+            check_whole(1, batch_size=batch_size)
+            rows = self._training_rows(x, y, sample_weight)
+            if isinstance(rows, Rows):
+                rows = batch_rows(rows.as_tuple(), batch_size or _PREDICTION_ROWS)
+        with own_errors(), self._one_step_an_execution():
+            return super().evaluate(rows, verbose=verbose, **kwargs)
 
-    def _evaluate_within_fit(self, x: Any, **kwargs: Any) -> Any:
-        """Validation between epochs: rows are encoded already, and a pass is few steps, so that the
-        training's steps an execution would run it over and over."""
+    @contextmanager
+    def _one_step_an_execution(self) -> Iterator[None]:
+        """Validation and prediction are few large steps, whatever training runs at once."""
         steps: int = self.steps_per_execution
         self.steps_per_execution = 1
         try:
-            return super().evaluate(x, **kwargs)
+            yield
         finally:
             self.steps_per_execution = steps
 
@@ -295,7 +332,7 @@ class AdditiveModel(keras.Model):
         self, filepath: Any, overwrite: bool = True, zipped: bool | None = None, **kwargs: Any
     ) -> None:
         """Save as `.keras`; an interrupted save leaves the file that was there before."""
-        if not str(filepath).endswith(".keras"):
+        if not str(filepath).endswith(".keras") or os.path.basename(filepath) == ".keras":
             raise DataError(f"A model is saved as a `.keras` file. Received: {str(filepath)!r}.")
         if not overwrite and os.path.exists(filepath):
             raise DataError(f"{str(filepath)!r} exists already and overwrite=False.")
@@ -310,12 +347,14 @@ class AdditiveModel(keras.Model):
         """
         if kwargs.get("format", "tf_saved_model") != "tf_saved_model":
             raise DataError(f"Only the format 'tf_saved_model' is exported. Received: {kwargs}.")
+        others = {key: value for key, value in kwargs.items() if key not in ("format", "verbose")}
+        check_unknown(others, ("format", "verbose"), "export()")
         terms = self._scaled_contributions()
         endpoints = {
             "serving_default": {"response": self._graph.response, "link": self._graph.link},
             **({"terms": terms} if terms else {}),
         }
-        with written_whole(filepath) as path:
+        with written_whole(filepath, folder_with="saved_model.pb") as path:
             export_saved_model(self._graph.inputs, endpoints, path)
 
     def get_config(self) -> dict[str, Any]:
@@ -353,7 +392,13 @@ class AdditiveModel(keras.Model):
 
     def _training_rows(self, x: Any, y: Any, weight: Any) -> Rows | tf.data.Dataset:
         if isinstance(x, tf.data.Dataset):
-            return x.map(self._encoder.encode_batch, num_parallel_calls=tf.data.AUTOTUNE).prefetch(2)
+            for name, value in (("y", y), ("sample_weight", weight)):
+                if value is not None:
+                    raise DataError(
+                        f"`{name}` cannot stand beside a dataset: "
+                        "give batches of `(columns, y[, weight])`."
+                    )
+            return self._stream(x, with_response=True)
         columns = read_inputs(self.design, x, self.extrapolation)
         if y is None:
             response = read_response(x, self.response, self.family)
@@ -366,12 +411,22 @@ class AdditiveModel(keras.Model):
 
     def _validation_rows(self, data: Any) -> Rows | tf.data.Dataset:
         parts = data if isinstance(data, tuple) else (data,)
+        if not 1 <= len(parts) <= 3:
+            raise DataError(
+                "`validation_data` must be data, or `(x, y)`, or `(x, y, weight)`. "
+                f"Received: a tuple of {len(parts)}."
+            )
         x, y, weight = (*parts, None, None)[:3]
         return self._training_rows(x, y, weight)
 
+    def _stream(self, dataset: tf.data.Dataset, with_response: bool) -> tf.data.Dataset:
+        check_stream(dataset, self.design, with_response)
+        check = BatchCheck(self.design, self.family, self.extrapolation)
+        return self._encoder.encode_stream(dataset, check, with_response)
+
     def _prediction_batches(self, x: Any, batch_size: int) -> tf.data.Dataset:
         if isinstance(x, tf.data.Dataset):
-            return x.map(lambda *parts: self._encoder.encode_batch(parts[0]))
+            return self._stream(x, with_response=False)
         columns = read_inputs(self.design, x, self.extrapolation)
         return batch_rows((self._encoder.encode(columns),), batch_size)
 
@@ -397,6 +452,8 @@ class AdditiveModel(keras.Model):
             functions[outputs] = tf.function(keras.Function(self._graph.encoded, wanted))
         run = functions[outputs]
         parts = [run(list(encoded)) for (encoded,) in batches.take(-1 if steps is None else steps)]
+        if not parts:
+            raise DataError("The dataset has no batches.")
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
@@ -405,9 +462,3 @@ class _Untracked:
 
     def __init__(self, value: Any) -> None:
         self.value = value
-
-
-def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        listed = ", ".join(repr(choice) for choice in choices)
-        raise DataError(f"`{name}` must be one of {listed}. Received: {value!r}.")

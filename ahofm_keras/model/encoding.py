@@ -9,8 +9,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from ahofm_keras.errors import DataError
 from ahofm_keras.model.graph import Graph
+from ahofm_keras.model.streams import BatchCheck
 
 _ROWS = 65_536
 
@@ -31,12 +31,21 @@ class Encoder:
             chunks.append([np.asarray(array) for array in self._run(part)])
         return tuple(np.concatenate(parts) for parts in zip(*chunks, strict=True))
 
-    def encode_batch(self, columns: Mapping[str, Any], *rest: Any) -> tuple[Any, ...]:
-        """A batch of a dataset; its columns may come in any precision and with others beside them."""
-        used = {}
-        for name, tensor in self._inputs.items():
-            if name not in columns:
-                raise DataError(f"Column `{name}` is missing from the dataset.")
-            value = columns[name]
-            used[name] = value if tensor.dtype == "string" else tf.cast(value, tensor.dtype)
-        return (tuple(self._run(used)), *rest)
+    def encode_stream(
+        self, dataset: tf.data.Dataset, check: BatchCheck, with_response: bool
+    ) -> tf.data.Dataset:
+        """The dataset with its columns encoded; they may come in any precision, with others beside."""
+
+        @tf.autograph.experimental.do_not_convert
+        def encode(*parts: Any) -> tuple[Any, ...]:
+            columns = check.columns({name: parts[0][name] for name in self._inputs})
+            used = {
+                name: value
+                if self._inputs[name].dtype == "string"
+                else tf.cast(value, self._inputs[name].dtype)
+                for name, value in columns.items()
+            }
+            rest = (check.response(parts[1]), *parts[2:]) if with_response else ()
+            return (tuple(self._run(used)), *rest)
+
+        return dataset.map(encode, num_parallel_calls=tf.data.AUTOTUNE).prefetch(2)

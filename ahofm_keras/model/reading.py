@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,11 +9,11 @@ import numpy as np
 
 from ahofm_keras.bases import locate_levels
 from ahofm_keras.data import TEXT, kind_of, read_columns, split_rows
-from ahofm_keras.errors import AhofmWarning, DataError
+from ahofm_keras.errors import DataError, warn
 from ahofm_keras.families import Family
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.terms import Design, LinearTerm, OffsetTerm
-from ahofm_keras.terms.features import check_finite
+from ahofm_keras.terms.features import LARGEST, check_finite
 from ahofm_keras.transforms import Expression, evaluate_expression, learn_expression
 
 Columns = dict[str, np.ndarray]
@@ -64,14 +63,14 @@ def _report_unseen_levels(design: Design, columns: Columns) -> None:
             row = int(np.argmax(unseen))
             notes.append(
                 f"`{expression}` in {int(unseen.sum()):,} of {len(unseen):,} rows (first at row {row}: "
-                f"{values[row]!r})"
+                f"{_plain(values[row])!r})"
             )
     if notes:
-        warnings.warn(
-            f"Levels not seen in training contribute 0: {'; '.join(notes)}.",
-            AhofmWarning,
-            stacklevel=5,
-        )
+        warn(f"Levels not seen in training contribute 0: {'; '.join(notes)}.")
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _report_outside(design: Design, columns: Columns, extrapolation: str) -> None:
@@ -91,11 +90,7 @@ def _report_outside(design: Design, columns: Columns, extrapolation: str) -> Non
     listed = "; ".join(notes.values())
     if extrapolation == "error":
         raise DataError(f"Values outside the training range: {listed}.")
-    warnings.warn(
-        f"Values outside the training range are clipped to it: {listed}.",
-        AhofmWarning,
-        stacklevel=5,
-    )
+    warn(f"Values outside the training range are clipped to it: {listed}.")
 
 
 def learn_response(data: Any, expression: Expression, family: Family) -> tuple[Expression, np.ndarray]:
@@ -105,6 +100,8 @@ def learn_response(data: Any, expression: Expression, family: Family) -> tuple[E
     y = _response_values(learned, columns, family)
     if np.ptp(y) == 0:
         raise DataError(f"The response `{expression}` is constant ({y[0]:g}): nothing to learn.")
+    if np.ptp(y) < 1 / LARGEST:
+        raise DataError(f"The response `{expression}` varies by {np.ptp(y):g} only. Use another unit.")
     return learned, y
 
 
@@ -162,9 +159,9 @@ def read_weight(data: Any, weight: Any, rows: int) -> np.ndarray | None:
 
 def split_off(rows: Rows, share: float, seed: int) -> tuple[Rows, Rows | None]:
     """Training and validation rows, shuffled; no validation rows where their number rounds to 0."""
-    if not 0 <= share < 1:
-        raise DataError(f"`validation_split` must lie in [0, 1). Received: {share!r}.")
     if not round(len(rows) * share):
         return rows, None
+    if round(len(rows) * share) >= len(rows):
+        raise DataError(f"`validation_split` of {share:g} leaves none of {len(rows)} rows to train on.")
     kept, held_out = split_rows(len(rows), share, seed)
     return rows.take(kept), rows.take(held_out)

@@ -33,6 +33,7 @@ def gam(
         >>> gam(frame, "y").formula
         'y ~ s(a) + s(b)'
     """
+    response = _response(data, response)
     names = _features(data, response, columns)
     arguments = _arguments(df=df, k=k)
     kinds = {name: kind_of(values) for name, values in read_columns(data, names).items()}
@@ -83,6 +84,7 @@ def _machine(
     options: dict[str, Any],
     kwargs: dict[str, Any],
 ) -> AdditiveModel:
+    response = _response(data, response)
     names = [quote_column(name) for name in _features(data, response, columns)]
     formula = f"{quote_column(response)} ~ {term}({', '.join(names)}{_arguments(**options)})"
     return AdditiveModel(formula, data, **kwargs)
@@ -90,12 +92,26 @@ def _machine(
 
 def _features(data: Any, response: str, columns: Sequence[str] | None) -> list[str]:
     known = column_names(data)
-    if response not in known:
-        read_columns(data, [response])
-    names = list(columns) if columns is not None else [n for n in known if n != response]
-    if not names:
-        raise DataError(f"The data has no column besides the response `{response}`.")
+    if columns is None:
+        names = [name for name in known if name != response]
+        if not names:
+            raise DataError(f"The data has no column besides the response `{response}`.")
+        return names
+    if isinstance(columns, str) or not len(columns):
+        raise DataError(f"`columns` must be a list of column names. Received: {columns!r}.")
+    names = [str(name) for name in columns]
+    twice = [name for place, name in enumerate(names) if name in names[:place]]
+    if twice:
+        raise DataError(f"`{twice[0]}` stands twice in `columns`.")
     return names
+
+
+def _response(data: Any, response: Any) -> str:
+    """The response's name as text; names that are numbers are allowed."""
+    if response is None:
+        raise DataError("`response` must be the name of a column. Received: None.")
+    read_columns(data, [str(response)])
+    return str(response)
 
 
 def _arguments(**options: Any) -> str:

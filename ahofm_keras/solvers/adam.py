@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from math import ceil, log2
 from typing import Any
 
@@ -10,7 +9,7 @@ import keras
 import tensorflow as tf
 
 from ahofm_keras.data import batch_rows, shuffle_rows
-from ahofm_keras.errors import AhofmWarning
+from ahofm_keras.errors import warn
 from ahofm_keras.solvers.job import FitJob, Rows
 from ahofm_keras.solvers.progress import ProgressLine
 
@@ -42,14 +41,14 @@ def fit_adam(model: keras.Model, job: FitJob) -> keras.callbacks.History:
     validation, validation_steps = _validation_batches(job)
     monitor = f"val_{job.monitor}" if validation is not None else "loss"
     epochs = EPOCHS if job.epochs is None else job.epochs
-    stopping = keras.callbacks.EarlyStopping(
+    stopping = _EarlyStopping(
         monitor,
         mode="min",
         patience=PATIENCE,
         # The training loss stands still, to float32, long before the weights do.
         restore_best_weights=validation is not None,
     )
-    own: list[Any] = [stopping]
+    own: list[Any] = [stopping, _SlowDown(monitor)]
     if job.verbose == "auto":
         own.append(ProgressLine(monitor))
     _use_steps_per_execution(model, steps, job)
@@ -76,7 +75,8 @@ def _training_batches(job: FitJob) -> tuple[tf.data.Dataset, int | None]:
     rows = len(job.training)
     size = min(job.batch_size or choose_batch_size(rows), rows)
     if not job.shuffle:
-        return batch_rows(job.training.as_tuple(), size).repeat(), ceil(rows / size)
+        batches = batch_rows(job.training.as_tuple(), size).repeat()
+        return batches, job.steps_per_epoch or ceil(rows / size)
     batches = shuffle_rows(job.training.as_tuple(), size, job.seed)
     return batches, job.steps_per_epoch or max(1, round(rows / size))
 
@@ -96,11 +96,7 @@ def _use_steps_per_execution(model: keras.Model, steps: int | None, job: FitJob)
     Callbacks that look at single batches would miss some, so they get every batch. An execution
     must not reach over the end of an epoch, so its steps divide those of the epoch.
     """
-    watches_batches = any(
-        getattr(type(callback), hook, None) is not getattr(keras.callbacks.Callback, hook)
-        for callback in job.callbacks
-        for hook in ("on_train_batch_begin", "on_train_batch_end")
-    )
+    watches_batches = any(_watches_batches(callback) for callback in job.callbacks)
     fitting = [k for k in range(1, _STEPS_AN_EXECUTION + 1) if steps and steps % k == 0]
     wanted = 1 if watches_batches or not fitting else fitting[-1]
     if model.steps_per_execution != wanted:
@@ -109,10 +105,49 @@ def _use_steps_per_execution(model: keras.Model, steps: int | None, job: FitJob)
         model.test_function = None
 
 
+def _watches_batches(callback: keras.callbacks.Callback) -> bool:
+    """Whether a class or an object (`LambdaCallback`) has hooks of its own for batches."""
+    base = keras.callbacks.Callback
+    hooks = ("on_train_batch_begin", "on_train_batch_end", "on_batch_begin", "on_batch_end")
+    return any(
+        getattr(getattr(callback, hook), "__func__", None) is not getattr(base, hook) for hook in hooks
+    )
+
+
+class _SlowDown(keras.callbacks.ReduceLROnPlateau):
+    """Smaller steps where the monitored value stands still: Adam at one rate circles its optimum.
+
+    The next `fit` starts at the rate that this one started at.
+    """
+
+    def __init__(self, monitor: str) -> None:
+        super().__init__(monitor, mode="min", factor=0.3, patience=PATIENCE // 3, min_delta=0.0)
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        super().on_train_begin(logs)
+        schedule = self.model.optimizer._learning_rate
+        self._adjustable = not isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule)
+        self._rate = float(self.model.optimizer.learning_rate)
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        if self._adjustable and self.monitor in (logs or {}):
+            super().on_epoch_end(epoch, logs)
+
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+        if self._adjustable:
+            self.model.optimizer.learning_rate = self._rate
+
+
+class _EarlyStopping(keras.callbacks.EarlyStopping):
+    """Leaves epochs alone in which nothing was validated."""
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        if self.monitor in (logs or {}):
+            super().on_epoch_end(epoch, logs)
+
+
 def _warn_not_converged(stopping: Any, epochs: int) -> None:
-    warnings.warn(
+    warn(
         f"The fit reached its last epoch ({epochs}) without stopping: `{stopping.monitor}` was best at "
         f"epoch {stopping.best_epoch + 1}. Call `fit` again to go on, or raise `epochs`.",
-        AhofmWarning,
-        stacklevel=4,
     )

@@ -44,13 +44,16 @@ class ProgressLine(keras.callbacks.Callback):
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         lead = "\r" if sys.stdout.isatty() else ""
-        print(f"{lead}{self._text}", flush=True)
+        restored = f"; weights of epoch {self.best_epoch}" if self.monitor.startswith("val_") else ""
+        print(f"{lead}{self._text}{restored}", flush=True)
 
     def _compose(self, epoch: int, logs: dict[str, Any]) -> str:
         seconds = time.perf_counter() - self._started
+        shown = ("loss",) if self.monitor == "loss" else ("deviance", "val_deviance")
         parts = [f"epoch {epoch:>4}"]
-        for key, label in (("deviance", "deviance"), ("val_deviance", "validation")):
+        for key in shown:
             if key in logs:
+                label = "validation" if key.startswith("val_") else key
                 parts.append(f"{label} {logs[key]:<9.5g}")
         parts.append(f"best {self.best:.5g} (epoch {self.best_epoch})")
         parts.append(f"{seconds:.1f} s")

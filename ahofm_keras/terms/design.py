@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ahofm_keras.errors import AhofmWarning, DataError
+from ahofm_keras.errors import DataError, warn
 from ahofm_keras.formula import Formula, TermSpec
 from ahofm_keras.formula.options import interaction_orders
 from ahofm_keras.terms.features import Feature, FeaturePool, Request, feature_values
@@ -25,7 +24,7 @@ from ahofm_keras.terms.records import (
     Term,
 )
 from ahofm_keras.terms.smoothing import DEFAULT_DF, Smoother
-from ahofm_keras.transforms import Expression, learn_expression
+from ahofm_keras.transforms import Expression, learn_expression, quote_column
 
 DEFAULT_RANK = 5
 DEFAULT_RIDGE = 1.0
@@ -118,6 +117,7 @@ class _Fitter:
                 self.reach[feature] = max(self.reach.get(feature, 0.0), _largest_df(term, feature))
 
     def design(self, kinds: Mapping[str, str]) -> Design:
+        self._check_constant_columns()
         specs = [spec for term in self.formula.terms for spec in self._with_main_effects(term)]
         for spec in specs:
             term = getattr(self, f"_fit_{spec.kind}")(spec)
@@ -258,6 +258,17 @@ class _Fitter:
         )
         return InteractionTerm(spec.label, self._name(spec.label), tuple(places), fitted)
 
+    def _check_constant_columns(self) -> None:
+        """Several constant columns are named at once; a single one is named with its term."""
+        constant = [n for n, v in self.columns.items() if len(v) > 1 and (v == v[0]).all()]
+        if len(constant) > 1:
+            listed = ", ".join(f"`{name}`" for name in constant)
+            away = " ".join(f"- {quote_column(name)}" for name in constant)
+            raise DataError(
+                f"Columns {listed} are constant: nothing can be learned from them. Leave them out; "
+                f"where `.` stands for all columns, end the formula with `{away}`."
+            )
+
     def _check_rows(self, rows: int) -> None:
         columns = sum(len(term.columns) for term in self.terms if isinstance(term, LinearTerm))
         needed = max(columns + self.formula.intercept + 1, 3)
@@ -278,11 +289,9 @@ class _Fitter:
             if isinstance(term, LinearTerm) and len(term.factors) == 1:
                 expression = term.factors[0].expression
                 if expression in smooth:
-                    warnings.warn(
+                    warn(
                         f"`{term.label}` stands as a linear term and inside `s({term.label})`, which "
-                        "holds the straight line already: the two cannot be told apart. Leave one out.",
-                        AhofmWarning,
-                        stacklevel=2,
+                        "holds the straight line already: the two cannot be told apart. Leave one out."
                     )
 
 

@@ -23,6 +23,8 @@ from ahofm_keras.penalties import DemmlerReinsch, difference_penalty, orthogonal
 from ahofm_keras.transforms import Expression, evaluate_expression, learn_expression
 
 LEAST_SIZE = 10
+# Squares of more overflow.
+LARGEST = 1e150
 _CHUNK = 65_536
 
 
@@ -151,10 +153,12 @@ def feature_values(
 
 
 def check_finite(expression: Expression, values: np.ndarray, columns: Mapping[str, np.ndarray]) -> None:
-    """Raise a `DataError` where a function of the formula has no finite value."""
+    """Raise a `DataError` where a function of the formula has no finite value, or a huge one."""
     if values.dtype.kind != "f":
         return
     bad = ~np.isfinite(values.reshape(len(values), -1)).all(axis=1)
+    if not bad.any() and np.abs(values).max() > LARGEST:
+        raise DataError(f"`{expression}` has values beyond {LARGEST:g}. Use another unit.")
     if bad.any():
         row = int(np.argmax(bad))
         inputs = ", ".join(f"{name} = {columns[name][row]:g}" for name in expression.columns())

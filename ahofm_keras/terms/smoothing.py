@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
-from ahofm_keras.errors import AhofmWarning
+from ahofm_keras.errors import warn
 from ahofm_keras.formula import TermSpec
 from ahofm_keras.penalties import degrees_of_freedom, solve_smoothing
 from ahofm_keras.terms.features import FeaturePool
@@ -56,7 +55,7 @@ class Smoother:
         for note, label in self._notes.items():
             by_term.setdefault(label, []).append(note)
         for label, notes in by_term.items():
-            warnings.warn(f"`{label}`: {' '.join(notes)}", AhofmWarning, stacklevel=2)
+            warn(f"`{label}`: " + ("\n    " if notes[1:] else "") + "\n    ".join(notes))
 
     def _one(self, place: int, df: float | None, spec: TermSpec, size_given: bool) -> float:
         feature, orthogonal = self.pool.features[place], self.pool.orthogonal(place)

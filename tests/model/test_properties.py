@@ -120,9 +120,7 @@ def test_factors_of_an_svd_reproduce_a_tensor_product_surface() -> None:
     left, singular, right = np.linalg.svd(theta)
     transform = layer._to_coefficients[0]
     scale = [np.linalg.pinv(transform[j]) @ model.design.features[j].transform for j in (0, 1)]
-    weights = np.stack(
-        [scale[0] @ (left * np.sqrt(singular)), scale[1] @ (right.T * np.sqrt(singular))]
-    )
+    weights = np.stack([scale[0] @ (left * np.sqrt(singular)), scale[1] @ (right.T * np.sqrt(singular))])
     layer.factors[0].assign(weights)
     bases = [
         evaluate_basis(feature.basis, data[feature.label].to_numpy()) @ feature.transform
@@ -199,4 +197,6 @@ def check_gradient(model: ak.AdditiveModel, data: pd.DataFrame) -> None:
         below = float(objective())
         weight.assign(start)
         expected = (above - below) / (2 * step)
-        assert float(np.sum(np.asarray(gradient) * direction)) == pytest.approx(expected, rel=1e-5, abs=1e-8)
+        assert float(np.sum(np.asarray(gradient) * direction)) == pytest.approx(
+            expected, rel=1e-5, abs=1e-8
+        )

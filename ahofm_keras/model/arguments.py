@@ -1,0 +1,82 @@
+"""Checks of plain arguments, so that a wrong one is named before it reaches Keras."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import keras
+import numpy as np
+
+from ahofm_keras.errors import DataError
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
+    """One of some texts."""
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise DataError(f"`{name}` must be one of {listed}. Received: {value!r}.")
+
+
+def check_whole(least: int, **arguments: Any) -> None:
+    """Whole numbers of at least `least`, or None."""
+    for name, value in arguments.items():
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if value is not None and not (whole and value >= least):
+            raise DataError(f"`{name}` must be a whole number of at least {least}. Received: {value!r}.")
+
+
+def check_seed(seed: Any) -> None:
+    """A whole number from 0 on."""
+    if seed is None:
+        raise DataError("`seed` must be a whole number of at least 0. Received: None.")
+    check_whole(0, seed=seed)
+
+
+def check_share(name: str, value: Any) -> None:
+    """A number in [0, 1), or None."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if value is not None and not (number and 0 <= value < 1):
+        raise DataError(f"`{name}` must lie in [0, 1). Received: {value!r}.")
+
+
+def check_callbacks(callbacks: Any) -> list[keras.callbacks.Callback]:
+    """A list of Keras callbacks."""
+    if callbacks is None:
+        return []
+    wrong = None
+    if not isinstance(callbacks, list | tuple):
+        wrong = callbacks
+    else:
+        others = [c for c in callbacks if not isinstance(c, keras.callbacks.Callback)]
+        wrong = others[0] if others else None
+    if wrong is not None:
+        raise DataError(
+            f"`callbacks` must be a list of Keras callbacks (objects, not classes). Received: {wrong!r}."
+        )
+    return list(callbacks)
+
+
+def check_class_weight(class_weight: Any, family: str, sample_weight: Any) -> None:
+    """A dict from the labels 0 and 1 to weights, of a bernoulli response, without other weights."""
+    if class_weight is None:
+        return
+    if family != "bernoulli":
+        raise DataError(f"`class_weight` needs the bernoulli family; this model is {family}.")
+    if sample_weight is not None:
+        raise DataError("`class_weight` and `sample_weight` cannot be given together.")
+    right = isinstance(class_weight, Mapping) and set(class_weight) == {0, 1}
+    if not right or any(not isinstance(w, int | float) or w < 0 for w in class_weight.values()):
+        raise DataError(
+            "`class_weight` must go from the labels 0 and 1 to weights that are not negative, e.g. "
+            f"{{0: 1.0, 1: 5.0}}. Received: {class_weight!r}."
+        )
+
+
+def check_unknown(arguments: Mapping[str, Any], known: Iterable[str], where: str) -> None:
+    """No argument that nobody reads."""
+    for name in arguments:
+        close = difflib.get_close_matches(name, list(known), n=1)
+        hint = f" Did you mean `{close[0]}`?" if close else ""
+        raise DataError(f"Unknown argument `{name}` of `{where}`.{hint}")

@@ -1,0 +1,119 @@
+"""`tf.data` datasets: checked before the first batch where that can be, and batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ahofm_keras.errors import DataError
+from ahofm_keras.families import Family
+from ahofm_keras.terms import Design
+
+_MARK = "ahofm_keras.DataError: "
+
+
+def check_stream(dataset: tf.data.Dataset, design: Design, needs_response: bool) -> None:
+    """Raise a `DataError` where the dataset's elements are not batches of what the model needs.
+
+    Args:
+        dataset: of `columns`, `(columns, y)` or `(columns, y, weight)`.
+        design: names and kinds of the columns.
+        needs_response: whether there must be a y.
+    """
+    spec = dataset.element_spec
+    columns, *rest = spec if isinstance(spec, tuple) else (spec,)
+    if not isinstance(columns, Mapping):
+        raise DataError("A dataset must give its columns as a dict from name to tensor.")
+    for name, kind in design.columns.items():
+        if name not in columns:
+            raise DataError(f"Column `{name}` is missing from the dataset.")
+        _check_column(name, columns[name], kind)
+    if needs_response and not rest:
+        raise DataError("The dataset has no response: give batches of `(columns, y)`.")
+    if needs_response and rest[0].dtype == tf.string:
+        raise DataError("The response of the dataset holds texts. Recode it as numbers.")
+    if int(dataset.cardinality()) == 0:
+        raise DataError("The dataset has no batches.")
+
+
+def _check_column(name: str, spec: Any, kind: str) -> None:
+    rank = spec.shape.rank
+    if rank == 0:
+        raise DataError(f"The dataset is not batched (`{name}` is a scalar): use `.batch(1024)`.")
+    if rank is not None and rank > 1:
+        raise DataError(
+            f"Column `{name}` of the dataset must have the shape (batch,), has {spec.shape}."
+        )
+    if (spec.dtype == tf.string) != (kind == "text"):
+        raise DataError(
+            f"Column `{name}` of the dataset must hold {'texts' if kind == 'text' else 'numbers'}, "
+            f"as in training. Received: {spec.dtype.name}."
+        )
+
+
+class BatchCheck:
+    """What only the values of a batch can tell: missing numbers, range, the family's support."""
+
+    def __init__(self, design: Design, family: Family, extrapolation: str) -> None:
+        self._numbers = [name for name, kind in design.columns.items() if kind == "number"]
+        self._family = family
+        self._ranges = {
+            feature.basis.axis[:: len(feature.basis.axis) - 1]: feature.expression
+            for feature in design.features
+            if extrapolation == "error" and feature.basis.kind == "ps" and feature.expression.is_column
+        }
+
+    def columns(self, columns: Mapping[str, Any]) -> dict[str, Any]:
+        """The columns again, once they are found to be finite and within range."""
+        numbers = {name: columns[name] for name in self._numbers}
+        if not numbers:
+            return dict(columns)
+        checked = tf.numpy_function(self._check_columns, list(numbers.values()), tf.bool)
+        with tf.control_dependencies([checked]):
+            return {name: tf.identity(value) for name, value in columns.items()}
+
+    def response(self, y: Any) -> Any:
+        """The response again, once it is found within the family's support."""
+        checked = tf.numpy_function(self._check_response, [y], tf.bool)
+        with tf.control_dependencies([checked]):
+            return tf.identity(y)
+
+    def _check_columns(self, *arrays: np.ndarray) -> bool:
+        for name, values in zip(self._numbers, arrays, strict=True):
+            if not np.isfinite(values).all():
+                raise ValueError(
+                    f"{_MARK}Column `{name}` of the dataset has missing or infinite values. "
+                    "Drop them, or impute them before."
+                )
+            for (low, high), expression in self._ranges.items():
+                if expression.arguments[0] == name and ((values < low) | (values > high)).any():
+                    raise ValueError(
+                        f"{_MARK}Values outside the training range: `{name}` ([{low:g}, {high:g}])."
+                    )
+        return True
+
+    def _check_response(self, y: np.ndarray) -> bool:
+        values = np.asarray(y, float).reshape(-1)
+        bad = ~np.isfinite(values) | ~self._family.support(values)
+        if bad.any():
+            raise ValueError(
+                f"{_MARK}The response of the {self._family.name} family must be "
+                f"{self._family.support_text}, but the dataset holds {values[bad][0]:g}."
+            )
+        return True
+
+
+@contextmanager
+def own_errors() -> Iterator[None]:
+    """TensorFlow wraps what a batch's check says into an error of its own; take it out again."""
+    try:
+        yield
+    except tf.errors.OpError as error:
+        _, mark, rest = str(error).partition(_MARK)
+        if not mark:
+            raise
+        raise DataError(rest.partition("\n")[0].strip()) from None
