@@ -254,8 +254,9 @@ def test_a_df_that_few_distinct_values_cannot_reach_is_warned_of(
 def test_one_warning_names_all_features_of_a_term() -> None:
     _, messages = warned("ahofm(d5, x, d6, D=3, df=6, main=False)")
     assert messages == [
-        "`ahofm(d5, x, d6)`: df=6 cannot be reached by `d5` (5 distinct values, rank 3); df=2.8 is used. "
-        "df=6 cannot be reached by `d6` (6 distinct values, rank 4); df=3.7 is used."
+        "`ahofm(d5, x, d6)`:\n"
+        "    df=6 cannot be reached by `d5` (5 distinct values, rank 3); df=2.8 is used.\n"
+        "    df=6 cannot be reached by `d6` (6 distinct values, rank 4); df=3.7 is used."
     ]
 
 
@@ -443,8 +444,8 @@ def test_a_category_written_in_two_ways_is_one_main_effect() -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ("", [(2, 5)]),
-        ("D=3", [(2, 5), (3, 5)]),
+        ("", [(2, 5), (3, 5)]),
+        ("D=2", [(2, 5)]),
         ("D=4, F=2", [(2, 2), (3, 2), (4, 2)]),
         ("D=3, F=(10, 4)", [(2, 10), (3, 4)]),
         ("orders=(3,)", [(3, 5)]),

@@ -16,6 +16,8 @@ from ahofm_keras.solvers.progress import ProgressLine
 EPOCHS = 1000
 PATIENCE = 50
 LEARNING_RATE = 0.01
+_SLOW_DOWN_AFTER = 16
+_SLOW_DOWN_BY = 0.3
 _STEPS_AN_EXECUTION = 64
 _VALIDATION_ROWS = 8192
 
@@ -114,24 +116,32 @@ def _watches_batches(callback: keras.callbacks.Callback) -> bool:
     )
 
 
-class _SlowDown(keras.callbacks.ReduceLROnPlateau):
+class _SlowDown(keras.callbacks.Callback):
     """Smaller steps where the monitored value stands still: Adam at one rate circles its optimum.
 
-    The next `fit` starts at the rate that this one started at.
+    The next `fit` starts at the rate that this one started at. A schedule of the user's is left alone.
     """
 
     def __init__(self, monitor: str) -> None:
-        super().__init__(monitor, mode="min", factor=0.3, patience=PATIENCE // 3, min_delta=0.0)
+        super().__init__()
+        self.monitor = monitor
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        super().on_train_begin(logs)
-        schedule = self.model.optimizer._learning_rate
-        self._adjustable = not isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule)
+        schedules = keras.optimizers.schedules.LearningRateSchedule
+        self._adjustable = not isinstance(self.model.optimizer._learning_rate, schedules)
         self._rate = float(self.model.optimizer.learning_rate)
+        self._best, self._waited = float("inf"), 0
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        if self._adjustable and self.monitor in (logs or {}):
-            super().on_epoch_end(epoch, logs)
+        value = (logs or {}).get(self.monitor)
+        if value is None or not self._adjustable:
+            return
+        self._waited = 0 if value < self._best else self._waited + 1
+        self._best = min(value, self._best)
+        if self._waited >= _SLOW_DOWN_AFTER:
+            self._waited = 0
+            optimizer = self.model.optimizer
+            optimizer.learning_rate = _SLOW_DOWN_BY * float(optimizer.learning_rate)
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         if self._adjustable:

@@ -44,8 +44,7 @@ class ProgressLine(keras.callbacks.Callback):
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         lead = "\r" if sys.stdout.isatty() else ""
-        restored = f"; weights of epoch {self.best_epoch}" if self.monitor.startswith("val_") else ""
-        print(f"{lead}{self._text}{restored}", flush=True)
+        print(f"{lead}{self._text}", flush=True)
 
     def _compose(self, epoch: int, logs: dict[str, Any]) -> str:
         seconds = time.perf_counter() - self._started
@@ -55,6 +54,7 @@ class ProgressLine(keras.callbacks.Callback):
             if key in logs:
                 label = "validation" if key.startswith("val_") else key
                 parts.append(f"{label} {logs[key]:<9.5g}")
-        parts.append(f"best {self.best:.5g} (epoch {self.best_epoch})")
+        kept = ", kept" if self.monitor.startswith("val_") else ""
+        parts.append(f"best {self.best:.5g} (epoch {self.best_epoch}{kept})")
         parts.append(f"{seconds:.1f} s")
         return "  ".join(parts)

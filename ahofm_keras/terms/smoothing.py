@@ -55,7 +55,7 @@ class Smoother:
         for note, label in self._notes.items():
             by_term.setdefault(label, []).append(note)
         for label, notes in by_term.items():
-            warn(f"`{label}`: " + ("\n    " if notes[1:] else "") + "\n    ".join(notes))
+            warn(f"`{label}`:" + ("\n    " if notes[1:] else " ") + "\n    ".join(notes))
 
     def _one(self, place: int, df: float | None, spec: TermSpec, size_given: bool) -> float:
         feature, orthogonal = self.pool.features[place], self.pool.orthogonal(place)

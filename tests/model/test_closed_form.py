@@ -29,7 +29,15 @@ def fit_full_batches(
     with warnings.catch_warnings():
         # Whether the loss stands still for 50 epochs before the last one is a matter of rounding.
         warnings.filterwarnings("ignore", "The fit reached its last epoch", ak.AhofmWarning)
-        arguments = {"epochs": 800, "validation_split": 0.0, "verbose": 0, **kwargs}
+        rate = float(optimizer.learning_rate)
+        steady = keras.callbacks.LearningRateScheduler(lambda epoch: rate)
+        arguments = {
+            "epochs": 800,
+            "validation_split": 0.0,
+            "verbose": 0,
+            "callbacks": [steady],
+            **kwargs,
+        }
         for _ in range(3):  # the loss stands still, to float32, before the last digits do
             model.fit(data, batch_size=len(data), **arguments)
     return model

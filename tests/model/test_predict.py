@@ -125,11 +125,9 @@ def test_terms_of_one_label_are_told_apart() -> None:
     data["y"] = rng.normal(size=60)
     first = ", ".join(f"x{j}" for j in range(8))
     second = "x0, x1, x3, x4, x5, x6, x7"
-    model = ak.AdditiveModel(
-        f"y ~ ahofm({first}, main=False, k=5) + ahofm({second}, main=False, k=5)", data
-    )
+    model = ak.AdditiveModel(f"y ~ afm({first}, main=False, k=5) + afm({second}, main=False, k=5)", data)
     terms = model.predict(data, type="terms")
-    assert list(terms) == ["ahofm(x0, x1, ..., x7)[2]", "ahofm(x0, x1, ..., x7) #2[2]"]
+    assert list(terms) == ["afm(x0, x1, ..., x7)[2]", "afm(x0, x1, ..., x7) #2[2]"]
     np.testing.assert_allclose(
         terms.sum(axis=1) + model.intercept, model.predict(data), rtol=0, atol=1e-5
     )
