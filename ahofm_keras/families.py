@@ -40,9 +40,12 @@ class Family:
         inverse_link: g^-1, `(eta, namespace) -> mean`.
         unit_deviance: `(y, mean, namespace) -> 2 (log-likelihood of y at y minus at mean)` at
             dispersion 1.
+        slope: derivative of the mean by the predictor, as a function of the mean, NumPy.
+        variance: of the response at dispersion 1, as a function of the mean, NumPy.
         support: `(y,) -> bool array` of the values that the response may take.
         support_text: the same in words.
         scaled: whether the response is standardised inside, because the family is equivariant.
+        dispersed: whether the dispersion is estimated, not 1.
     """
 
     name: str
@@ -50,9 +53,12 @@ class Family:
     link_function: Callable[[Array], Array]
     inverse_link: Callable[[Array, Namespace], Array]
     unit_deviance: Callable[[Array, Array, Namespace], Array]
+    slope: Callable[[np.ndarray], np.ndarray]
+    variance: Callable[[np.ndarray], np.ndarray]
     support: Callable[[np.ndarray], np.ndarray]
     support_text: str
     scaled: bool = False
+    dispersed: bool = False
 
     def check_response(self, y: np.ndarray, label: str) -> None:
         """Raise a `DataError` where the response leaves the family's support."""
@@ -63,6 +69,10 @@ class Family:
                 f"The response `{label}` of the {self.name} family must be {self.support_text}, but "
                 f"{int(outside.sum()):,} of {len(y):,} values are not; first at row {row}: {y[row]:g}."
             )
+
+    def rough_mean(self, y: np.ndarray) -> np.ndarray:
+        """A mean of each row to start from: between the response and its average, inside the support."""
+        return (y + np.mean(y)) / 2
 
     def start(self, y: np.ndarray, offset: np.ndarray | float = 0.0) -> float:
         """The intercept of the model without terms: sum of g^-1(a + offset) equals the sum of y."""
@@ -118,9 +128,12 @@ FAMILIES: dict[str, Family] = {
             lambda mean: mean,
             lambda eta, xp: eta,
             lambda y, mean, xp: (y - mean) ** 2,
+            np.ones_like,
+            np.ones_like,
             np.isfinite,
             "finite",
             scaled=True,
+            dispersed=True,
         ),
         Family(
             "bernoulli",
@@ -128,6 +141,8 @@ FAMILIES: dict[str, Family] = {
             lambda mean: np.log(mean / (1 - mean)),
             lambda eta, xp: (1 + xp.tanh(eta / 2)) / 2,  # exp(-eta) would overflow
             _bernoulli_deviance,
+            lambda mean: mean * (1 - mean),
+            lambda mean: mean * (1 - mean),
             lambda y: (y == 0) | (y == 1),
             "0 or 1",
         ),
@@ -137,6 +152,8 @@ FAMILIES: dict[str, Family] = {
             np.log,
             _exp,
             _poisson_deviance,
+            lambda mean: mean,
+            lambda mean: mean,
             lambda y: np.isfinite(y) & (y >= 0) & (y == np.floor(y)),
             "whole numbers from 0 on",
         ),
@@ -146,8 +163,11 @@ FAMILIES: dict[str, Family] = {
             np.log,
             _exp,
             _gamma_deviance,
+            lambda mean: mean,
+            lambda mean: mean**2,
             lambda y: np.isfinite(y) & (y > 0),
             "above 0",
+            dispersed=True,
         ),
     )
 }

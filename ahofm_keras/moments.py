@@ -1,4 +1,4 @@
-"""Elementary symmetric polynomials (ANOVA kernels) of the factors."""
+"""Elementary symmetric polynomials (ANOVA kernels) of the factors, and their moments."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ import numpy as np
 
 Array = Any
 Namespace = Any
+Key = tuple[int, int]
+
+# By how much a value may be smaller than what is subtracted to get it: 8 of 16 digits are left.
+_LOST = 1e8
 
 
 def elementary_symmetric(phi: Array, order: int, namespace: Namespace = np) -> Array:
@@ -67,3 +71,159 @@ def _append(part: Array | None, rest: Array | None, namespace: Namespace) -> Arr
     if rest is None:
         rest = namespace.zeros_like(part[:1])
     return namespace.concatenate([part, rest], axis=0)
+
+
+class FactorMoments:
+    """First and second moments of e_d of random factors, feature by feature in and out again.
+
+    The factors phi_jf of feature j have means m_jf and covariances C_jfg over f, g; features are
+    independent. With K_ab^fg = Cov(e_a(phi_.f), e_b(phi_.g)), adding feature j makes
+
+        e_a  <- e_a + m_f e_(a-1)
+        K_ab <- K_ab + m_f K_(a-1,b) + m_g K_(a,b-1) + (m_f m_g + C_fg) K_(a-1,b-1)
+                     + C_fg e_(a-1)^f e_(b-1)^g
+
+    Covariances, not the raw moments T_ab = K_ab + e_a e_b, are carried: nothing has to cancel when a variance
+    is wanted, and without variances they vanish. Of order d only sums over factors are ever asked for, so
+    only these are kept: an order-2 state is F^2 + 3F + 2 numbers a row.
+
+    Taking a feature out is the same recursion solved for the values before. That loses digits where
+    the feature dominates; `lossy_rows` tells where.
+
+    Args:
+        order: d, at least 2.
+        rank: number of factors F.
+        rows: n.
+        random: whether factors have variances.
+
+    Attributes:
+        total: sum_f E e_d, `(n,)`.
+        variance: Var(sum_f e_d), `(n,)`.
+    """
+
+    def __init__(self, order: int, rank: int, rows: int, random: bool = True) -> None:
+        self.order = order
+        self.rank = rank
+        self.random = random
+        self._one = np.ones((rank, 1))
+        self._sizes = np.zeros((rank, rows))
+        # Means have the keys (0, a), covariances (a, b); values of order d are summed over factors.
+        self._keys: list[Key] = [(0, a) for a in range(1, order + 1)]
+        if random:
+            pairs = [(a, b) for a in range(1, order + 1) for b in range(a, order + 1)]
+            self._keys += sorted(pairs, key=sum)
+        self._state = {(a, b): np.zeros(self._shape(a, b, rows)) for a, b in self._keys}
+
+    def _shape(self, a: int, b: int, rows: int) -> tuple[int, ...]:
+        axes = (a > 0) + (b < self.order) - (a == self.order)
+        return (self.rank,) * axes + (rows,)
+
+    @property
+    def total(self) -> np.ndarray:
+        return self._state[0, self.order]
+
+    @property
+    def variance(self) -> np.ndarray:
+        if not self.random:
+            return np.zeros_like(self.total)
+        return self._state[self.order, self.order]
+
+    def add(self, means: np.ndarray, covariances: np.ndarray | None) -> None:
+        """Take a feature in: means `(F, n)`, covariances `(F, F, n)`."""
+        self._shift(means, covariances, 1.0)
+
+    def remove(self, means: np.ndarray, covariances: np.ndarray | None) -> None:
+        """Take a feature out again."""
+        self._shift(means, covariances, -1.0)
+
+    def lossy_rows(self, means: np.ndarray, covariances: np.ndarray | None) -> np.ndarray:
+        """Rows where a feature that was taken out dominated the others so much that digits are lost.
+
+        Each level of the recursion loses as many digits as the feature is larger than the others.
+        """
+        size = _sizes(means, covariances)
+        limit = _LOST ** (1 / (2 * (self.order - 1)))
+        return np.flatnonzero((size > limit * np.abs(self._sizes)).any(axis=0) & (size > 0).any(axis=0))
+
+    def replace(self, rows: np.ndarray, other: FactorMoments) -> None:
+        """Take some rows from another state."""
+        self._sizes[:, rows] = other._sizes
+        for key, values in self._state.items():
+            values[..., rows] = other._state[key]
+
+    @property
+    def slopes(self) -> np.ndarray:
+        """E e_(d-1): what a further feature's factors are multiplied by, `(F, n)`."""
+        return self._state[0, self.order - 1]
+
+    def slope_products(self) -> np.ndarray:
+        """T_(d-1,d-1) of the pairs f <= g, `(F (F + 1) / 2, n)`."""
+        first, second = np.triu_indices(self.rank)
+        products = self.slopes[first] * self.slopes[second]
+        if self.random:
+            products += self._state[self.order - 1, self.order - 1][first, second]
+        return products
+
+    def slope_covariance(self) -> np.ndarray | float:
+        """sum_g Cov(e_(d-1)^f, e_d^g), `(F, n)`."""
+        return self._state[self.order - 1, self.order] if self.random else 0.0
+
+    def _shift(self, means: np.ndarray, covariances: np.ndarray | None, sign: float) -> None:
+        """Add or subtract increments, which hold only values of lower degree without the feature.
+
+        So degrees fall when it is taken in and rise when it is taken out.
+        """
+        self._sizes += sign * _sizes(means, covariances)
+        random = self.random and covariances is not None
+        keys = self._keys if random else self._keys[: self.order]
+        for key in keys[::-1] if sign > 0 else keys:
+            increment = self._increment(key, means, covariances)
+            if increment is not None:
+                self._state[key] += sign * increment
+
+    def _increment(self, key: Key, means: np.ndarray, covariances: Any) -> Array:
+        """By how much one entry grows when a feature comes in."""
+        a, b = key
+        if not a:
+            product = means * self._mean(b - 1)
+            return product.sum(axis=0) if b == self.order else product
+        if b < self.order:
+            return self._inner_increment(a, b, means, covariances)
+        lower = self._mean(self.order - 1)
+        if a < b:
+            grown = _dot(covariances, lower) * self._mean(a - 1) + _dot(self._state[a, b - 1], means)
+            if a > 1:
+                square = means[:, None] * means + covariances
+                grown += means * self._state[a - 1, b] + (square * self._state[a - 1, b - 1]).sum(axis=1)
+            return grown
+        grown = (lower * _dot(covariances, lower)).sum(axis=0)
+        grown += 2 * (means * self._state[a - 1, b]).sum(axis=0)
+        grown += (means * _dot(self._state[a - 1, b - 1], means)).sum(axis=0)
+        return grown + np.einsum("fgn,fgn->n", covariances, self._state[a - 1, b - 1])
+
+    def _inner_increment(self, a: int, b: int, means: np.ndarray, covariances: np.ndarray) -> Array:
+        if (a, b) == (1, 1):
+            return covariances
+        grown = covariances * (self._mean(a - 1)[:, None] * self._mean(b - 1))
+        before = self._state[a, b - 1] if a < b else self._state[a - 1, b].swapaxes(0, 1)
+        grown += means * before
+        if a > 1:
+            grown += means[:, None] * self._state[a - 1, b]
+            grown += (means[:, None] * means + covariances) * self._state[a - 1, b - 1]
+        return grown
+
+    def _mean(self, degree: int) -> np.ndarray:
+        """E e_a of each factor; e_0 is 1."""
+        return self._state[0, degree] if degree else self._one
+
+
+def _dot(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """sum_g matrix_fg vector_g in every row."""
+    return np.einsum("fgn,gn->fn", matrix, vector)
+
+
+def _sizes(means: np.ndarray, covariances: np.ndarray | None) -> np.ndarray:
+    """Root of the second moment of each factor."""
+    if covariances is None:
+        return np.abs(means)
+    return np.sqrt(means**2 + np.einsum("ffn->fn", covariances))
