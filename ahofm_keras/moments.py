@@ -10,7 +10,7 @@ Array = Any
 Namespace = Any
 Key = tuple[int, int]
 
-# By how much a value may be smaller than what is subtracted to get it: 8 of 16 digits are left.
+# By how much a variance may be smaller than what is subtracted to get it: half of the digits are left.
 _LOST = 1e8
 
 
@@ -83,9 +83,9 @@ class FactorMoments:
         K_ab <- K_ab + m_f K_(a-1,b) + m_g K_(a,b-1) + (m_f m_g + C_fg) K_(a-1,b-1)
                      + C_fg e_(a-1)^f e_(b-1)^g
 
-    Covariances, not the raw moments T_ab = K_ab + e_a e_b, are carried: nothing has to cancel when a variance
-    is wanted, and without variances they vanish. Of order d only sums over factors are ever asked for, so
-    only these are kept: an order-2 state is F^2 + 3F + 2 numbers a row.
+    Covariances, not the raw moments T_ab = K_ab + e_a e_b, are carried: nothing has to cancel when a
+    variance is wanted, and without variances they vanish. Of order d only sums over factors are ever
+    asked for, so only these are kept: an order-2 state is F^2 + 3F + 2 numbers a row.
 
     Taking a feature out is the same recursion solved for the values before. That loses digits where
     the feature dominates; `lossy_rows` tells where.
@@ -95,26 +95,32 @@ class FactorMoments:
         rank: number of factors F.
         rows: n.
         random: whether factors have variances.
+        namespace: `numpy` or `keras.ops`; taking features out needs `numpy`.
 
     Attributes:
         total: sum_f E e_d, `(n,)`.
         variance: Var(sum_f e_d), `(n,)`.
     """
 
-    def __init__(self, order: int, rank: int, rows: int, random: bool = True) -> None:
+    def __init__(
+        self, order: int, rank: int, rows: Any, random: bool = True, namespace: Namespace = np
+    ) -> None:
         self.order = order
         self.rank = rank
         self.random = random
+        self._namespace = namespace
         self._one = np.ones((rank, 1))
-        self._sizes = np.zeros((rank, rows))
+        self._sizes: Any = np.zeros((rank, rows)) if namespace is np else None
         # Means have the keys (0, a), covariances (a, b); values of order d are summed over factors.
         self._keys: list[Key] = [(0, a) for a in range(1, order + 1)]
         if random:
             pairs = [(a, b) for a in range(1, order + 1) for b in range(a, order + 1)]
             self._keys += sorted(pairs, key=sum)
-        self._state = {(a, b): np.zeros(self._shape(a, b, rows)) for a, b in self._keys}
+        self._state = {
+            (a, b): namespace.zeros(self._shape(a, b, rows), dtype="float64") for a, b in self._keys
+        }
 
-    def _shape(self, a: int, b: int, rows: int) -> tuple[int, ...]:
+    def _shape(self, a: int, b: int, rows: Any) -> tuple[Any, ...]:
         axes = (a > 0) + (b < self.order) - (a == self.order)
         return (self.rank,) * axes + (rows,)
 
@@ -142,8 +148,8 @@ class FactorMoments:
         Each level of the recursion loses as many digits as the feature is larger than the others.
         """
         size = _sizes(means, covariances)
-        limit = _LOST ** (1 / (2 * (self.order - 1)))
-        return np.flatnonzero((size > limit * np.abs(self._sizes)).any(axis=0) & (size > 0).any(axis=0))
+        limit = _LOST ** (1 / (2 * self.order))
+        return np.flatnonzero((size > limit * np.abs(self._sizes)).any(axis=0))
 
     def replace(self, rows: np.ndarray, other: FactorMoments) -> None:
         """Take some rows from another state."""
@@ -173,53 +179,57 @@ class FactorMoments:
 
         So degrees fall when it is taken in and rise when it is taken out.
         """
-        self._sizes += sign * _sizes(means, covariances)
-        random = self.random and covariances is not None
-        keys = self._keys if random else self._keys[: self.order]
-        for key in keys[::-1] if sign > 0 else keys:
-            increment = self._increment(key, means, covariances)
-            if increment is not None:
-                self._state[key] += sign * increment
+        if self._sizes is not None:
+            self._sizes += sign * _sizes(means, covariances)
+        if self.random and covariances is None:
+            covariances = self._namespace.zeros_like(means[:, None] * means)
+        for key in self._keys[::-1] if sign > 0 else self._keys:
+            self._state[key] = self._state[key] + sign * self._increment(key, means, covariances)
 
     def _increment(self, key: Key, means: np.ndarray, covariances: Any) -> Array:
         """By how much one entry grows when a feature comes in."""
         a, b = key
         if not a:
             product = means * self._mean(b - 1)
-            return product.sum(axis=0) if b == self.order else product
+            return self._sum(product) if b == self.order else product
         if b < self.order:
             return self._inner_increment(a, b, means, covariances)
         lower = self._mean(self.order - 1)
         if a < b:
-            grown = _dot(covariances, lower) * self._mean(a - 1) + _dot(self._state[a, b - 1], means)
+            grown = self._dot(covariances, lower) * self._mean(a - 1)
+            grown = grown + self._dot(self._state[a, b - 1], means)
             if a > 1:
-                square = means[:, None] * means + covariances
-                grown += means * self._state[a - 1, b] + (square * self._state[a - 1, b - 1]).sum(axis=1)
+                before = self._state[a - 1, b - 1]
+                grown = grown + means * (self._state[a - 1, b] + self._dot(before, means))
+                grown = grown + self._sum(covariances * before, axis=1)
             return grown
-        grown = (lower * _dot(covariances, lower)).sum(axis=0)
-        grown += 2 * (means * self._state[a - 1, b]).sum(axis=0)
-        grown += (means * _dot(self._state[a - 1, b - 1], means)).sum(axis=0)
-        return grown + np.einsum("fgn,fgn->n", covariances, self._state[a - 1, b - 1])
+        before = self._state[a - 1, b - 1]
+        grown = lower * self._dot(covariances, lower)
+        grown = grown + means * (2 * self._state[a - 1, b] + self._dot(before, means))
+        return self._sum(grown + self._sum(covariances * before, axis=1))
 
     def _inner_increment(self, a: int, b: int, means: np.ndarray, covariances: np.ndarray) -> Array:
         if (a, b) == (1, 1):
             return covariances
         grown = covariances * (self._mean(a - 1)[:, None] * self._mean(b - 1))
-        before = self._state[a, b - 1] if a < b else self._state[a - 1, b].swapaxes(0, 1)
-        grown += means * before
+        swap = self._namespace.swapaxes
+        before = self._state[a, b - 1] if a < b else swap(self._state[a - 1, b], 0, 1)
+        grown = grown + means * before
         if a > 1:
-            grown += means[:, None] * self._state[a - 1, b]
-            grown += (means[:, None] * means + covariances) * self._state[a - 1, b - 1]
+            grown = grown + means[:, None] * self._state[a - 1, b]
+            grown = grown + (means[:, None] * means + covariances) * self._state[a - 1, b - 1]
         return grown
 
     def _mean(self, degree: int) -> np.ndarray:
         """E e_a of each factor; e_0 is 1."""
         return self._state[0, degree] if degree else self._one
 
+    def _dot(self, matrix: Array, vector: Array) -> Array:
+        """sum_g matrix_fg vector_g in every row."""
+        return self._namespace.einsum("fgn,gn->fn", matrix, vector)
 
-def _dot(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """sum_g matrix_fg vector_g in every row."""
-    return np.einsum("fgn,gn->fn", matrix, vector)
+    def _sum(self, values: Array, axis: int = 0) -> Array:
+        return self._namespace.sum(values, axis=axis)
 
 
 def _sizes(means: np.ndarray, covariances: np.ndarray | None) -> np.ndarray:

@@ -1,6 +1,7 @@
 """The model's parts as Keras layers, registered for saving."""
 
 from ahofm_keras.layers.inputs import Offset, ParametricColumns, Positions
+from ahofm_keras.layers.posterior import Posterior
 from ahofm_keras.layers.predictor import Predictor, Response
 from ahofm_keras.layers.terms import BasisExpansion, FactorizedInteraction, Linear, Smooth
 
@@ -11,6 +12,7 @@ __all__ = [
     "Offset",
     "ParametricColumns",
     "Positions",
+    "Posterior",
     "Predictor",
     "Response",
     "Smooth",

@@ -144,6 +144,14 @@ class Smooth(keras.layers.Layer):
         """Coefficients of the basis functions, `(M,)`."""
         return ops.matmul(ops.cast(self._to_coefficients, self.compute_dtype), self.kernel)
 
+    def coordinates(self) -> np.ndarray:
+        """The weights in Demmler-Reinsch coordinates, `(r,)`."""
+        return np.asarray(self.kernel) * _speed(self.eigenvalues, self.smoothing)
+
+    def assign_coordinates(self, values: np.ndarray) -> None:
+        """Set the weights from Demmler-Reinsch coordinates `(r,)`."""
+        self.kernel.assign(values / _speed(self.eigenvalues, self.smoothing))
+
     def call(self, basis: Array) -> Array:
         own = basis[self.feature, : len(self.transform)]
         return ops.transpose(ops.matmul(self.coefficients()[None, :], own))
@@ -204,6 +212,7 @@ class FactorizedInteraction(keras.layers.Layer):
         width = max(map(len, self.eigenvalues))
         count = len(self.features)
         self._to_coefficients = []
+        self._speeds = []
         self.factors = []
         for place, order in enumerate(self.orders):
             transforms = np.zeros((count, max(map(len, self.transforms)), width))
@@ -215,6 +224,7 @@ class FactorizedInteraction(keras.layers.Layer):
                 penalty[j, : len(weights)] = weights
                 speed[j, : len(weights)] = _speed(self.eigenvalues[j], smoothing)
             self._to_coefficients.append(transforms)
+            self._speeds.append(speed[:, :, None])
             self.factors.append(self._add_factors(place, order, penalty, speed))
 
     def _add_factors(
@@ -236,6 +246,15 @@ class FactorizedInteraction(keras.layers.Layer):
         """Coefficients of the basis functions of all factors of one order, `(p, M, F)`."""
         transform = ops.cast(self._to_coefficients[place], self.compute_dtype)
         return ops.matmul(transform, self.factors[place])
+
+    def coordinates(self, place: int) -> np.ndarray:
+        """The factors of one order in Demmler-Reinsch coordinates, `(p, r, F)`, 0 in the padding."""
+        return np.asarray(self.factors[place]) * self._speeds[place]
+
+    def assign_coordinates(self, place: int, values: np.ndarray) -> None:
+        """Set the factors of one order from Demmler-Reinsch coordinates `(p, r, F)`."""
+        speed = self._speeds[place]
+        self.factors[place].assign(values / np.where(speed > 0, speed, 1.0))
 
     def call(self, bases: Sequence[Array]) -> Array:
         columns = []

@@ -16,6 +16,7 @@ from ahofm_keras.bases import EXTRAPOLATIONS
 from ahofm_keras.data import batch_rows
 from ahofm_keras.errors import DataError
 from ahofm_keras.families import Deviance, HalfDeviance, get_family
+from ahofm_keras.layers import Posterior, Predictor
 from ahofm_keras.model.arguments import (
     check_callbacks,
     check_choice,
@@ -26,7 +27,7 @@ from ahofm_keras.model.arguments import (
     check_whole,
 )
 from ahofm_keras.model.encoding import Encoder
-from ahofm_keras.model.graph import build_graph
+from ahofm_keras.model.graph import attach_posterior, build_graph
 from ahofm_keras.model.learning import learn_state
 from ahofm_keras.model.reading import (
     as_response,
@@ -38,14 +39,14 @@ from ahofm_keras.model.reading import (
 from ahofm_keras.model.streams import BatchCheck, check_stream, own_errors
 from ahofm_keras.penalties import DF_KINDS
 from ahofm_keras.serving import export_saved_model
-from ahofm_keras.solvers import SOLVERS, FitJob
+from ahofm_keras.solvers import AUTO, SOLVERS, FitJob, choose_solver
 from ahofm_keras.solvers.adam import make_optimizer
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.storage import written_whole
 from ahofm_keras.terms import Design
 from ahofm_keras.transforms import Expression
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 VALIDATION_SHARE = 0.15
 PREDICTION_TYPES = ("response", "link", "terms")
 _PREDICTION_ROWS = 8192
@@ -117,6 +118,10 @@ class AdditiveModel(keras.Model):
         self._encoder = Encoder(graph)
         self._from_encoded = keras.Function(graph.encoded, graph.response)
         self._functions = _Untracked({})
+        self._posterior: Posterior | None = None
+        self._variance = None
+        if state.get("posterior"):
+            self.attach_posterior()
         self.compile()
 
     @property
@@ -128,6 +133,23 @@ class AdditiveModel(keras.Model):
     def scale(self) -> float:
         """Scale of the response inside the model."""
         return float(self._state.value["scale"])
+
+    @property
+    def predictor(self) -> Predictor:
+        """The layer that holds intercept, shift and scale."""
+        return self._graph.predictor
+
+    @property
+    def posterior(self) -> Posterior | None:
+        """The layer that holds the posterior of all coefficients, where a fit gave one."""
+        return self._posterior
+
+    def attach_posterior(self) -> Posterior:
+        """The layer that holds the posterior; made where there is none."""
+        if self._posterior is None:
+            self._posterior, self._variance = attach_posterior(self._graph, self.design)
+            self._state.value = {**self._state.value, "posterior": True}
+        return self._posterior
 
     @property
     def input_spec(self) -> None:
@@ -154,6 +176,7 @@ class AdditiveModel(keras.Model):
         Training runs on encoded rows, which hold no texts, so it is compiled by default.
         """
         family = self.family.name
+        self._own_compile = optimizer is not None or loss is not None
         weighted_metrics = weighted_metrics or [Deviance(family)]
         watched = any(isinstance(metric, Deviance) for metric in weighted_metrics)
         self._monitor = "deviance" if watched else "loss"
@@ -168,8 +191,14 @@ class AdditiveModel(keras.Model):
         # A saved model has its optimizer's variables, fitted or not: loading expects them.
         self.optimizer.build(self.trainable_variables)
 
+    def get_compile_config(self) -> dict[str, Any]:
+        return {**super().get_compile_config(), "own_compile": self._own_compile}
+
     def compile_from_config(self, config: dict[str, Any]) -> None:
-        self.compile(**keras.saving.deserialize_keras_object(config))
+        own = config.get("own_compile", False)
+        rest = {key: value for key, value in config.items() if key != "own_compile"}
+        self.compile(**keras.saving.deserialize_keras_object(rest))
+        self._own_compile = own
 
     def fit(  # type: ignore[override]
         self,
@@ -190,7 +219,8 @@ class AdditiveModel(keras.Model):
         validation_batch_size: int | None = None,
         validation_freq: int = 1,
         *,
-        solver: str = "adam",
+        solver: str = "auto",
+        restarts: int = 0,
         seed: int | None = None,
     ) -> keras.callbacks.History:
         """Fit the weights; a second call goes on from them.
@@ -201,17 +231,21 @@ class AdditiveModel(keras.Model):
             x: data frame or dict of columns, or a `tf.data.Dataset` of batches
                 `(columns, y[, weight])`.
             y: response; by default the formula's response, taken from `x`.
-            validation_split: share of shuffled rows held out; 0.15 unless `validation_data` is given.
+            validation_split: share of shuffled rows held out; with `"adam"` 0.15 unless
+                `validation_data` is given, with the other solvers none.
             validation_data: data frame, dict or dataset; or `(x, y)`, `(x, y, weight)`.
             sample_weight: of each row, or the name of a column.
-            solver: a key of `SOLVERS`.
-            seed: of split and shuffling, by default the model's.
+            solver: `"variational"` (chooses every smoothing parameter, gives intervals), `"bcd"` (exact
+                block updates at the smoothing that df asks for), `"adam"` (mini-batches with early
+                stopping: any size, datasets), or `"auto"`: variational where it can serve, else adam.
+            restarts: further random starts of `"variational"` or `"bcd"`; the best fit is kept.
+            seed: of split, start and shuffling, by default the model's.
 
         Returns:
             Keras' `History`.
         """
-        check_choice("solver", solver, tuple(SOLVERS))
-        check_whole(0, epochs=epochs, initial_epoch=initial_epoch, seed=seed)
+        check_choice("solver", solver, (AUTO, *SOLVERS))
+        check_whole(0, epochs=epochs, initial_epoch=initial_epoch, seed=seed, restarts=restarts)
         check_whole(
             1,
             batch_size=batch_size,
@@ -226,12 +260,16 @@ class AdditiveModel(keras.Model):
         if verbose in ("auto", 1, 2) and not self.response.is_column:
             print(f"Fitting {self.response}: predictions are on the scale of {self.response}.")
         seed = self.seed if seed is None else seed
+        solver = self._choose_solver(
+            solver, x, verbose, {"batch_size": batch_size, "steps_per_epoch": steps_per_epoch}, restarts
+        )
         training = self._training_rows(x, y, sample_weight)
         validation = None
         if validation_data is not None:
             validation = self._validation_rows(validation_data)
         elif isinstance(training, Rows):
-            share = VALIDATION_SHARE if validation_split is None else validation_split
+            default = VALIDATION_SHARE if solver == "adam" else 0.0
+            share = default if validation_split is None else validation_split
             training, validation = split_off(training, share, seed)
         elif validation_split:
             raise DataError(
@@ -249,6 +287,7 @@ class AdditiveModel(keras.Model):
             steps_per_epoch=steps_per_epoch,
             validation_steps=validation_steps,
             validation_batch_size=validation_batch_size,
+            restarts=restarts,
             monitor=self._monitor,
             keras_arguments={
                 "class_weight": class_weight,
@@ -258,6 +297,25 @@ class AdditiveModel(keras.Model):
         )
         with own_errors():
             return SOLVERS[solver](self, job)
+
+    def _choose_solver(
+        self, solver: str, x: Any, verbose: Any, batches: dict[str, Any], restarts: int
+    ) -> str:
+        """The solver's name, `"auto"` resolved and told; refuses what the solver cannot do."""
+        streamed = isinstance(x, tf.data.Dataset)
+        given = {name: value for name, value in batches.items() if value is not None}
+        if solver == AUTO:
+            given |= {"a loss or optimizer of your own": True} if self._own_compile else {}
+            solver, reason = choose_solver(self.design, streamed, given)
+            if verbose in ("auto", 1, 2):
+                print(f"solver: {solver} ({reason})")
+        elif solver != "adam" and streamed:
+            raise DataError(f'solver="{solver}" needs data in memory; a dataset is fitted by "adam".')
+        elif solver != "adam" and given:
+            raise DataError(f'`{next(iter(given))}` has no meaning for solver="{solver}".')
+        if restarts and solver == "adam":
+            raise DataError('`restarts` has no meaning for solver="adam".')
+        return solver
 
     def predict(  # type: ignore[override]
         self,

@@ -16,6 +16,7 @@ from ahofm_keras.layers import (
     Offset,
     ParametricColumns,
     Positions,
+    Posterior,
     Predictor,
     Response,
     Smooth,
@@ -26,6 +27,14 @@ _DTYPES = {"number": "float64", "text": "string", "boolean": "bool"}
 
 Tensor = Any
 Naming = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Bases:
+    """Basis expansions, and where each feature stands among them."""
+
+    tensors: list[Tensor]
+    place: dict[int, tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -40,6 +49,8 @@ class Graph:
         link: the predictor.
         response: the mean.
         predictor: the layer that holds the intercept.
+        bases: basis expansions, and where each feature stands among them.
+        columns: design columns of the linear terms, or None.
     """
 
     inputs: dict[str, Tensor]
@@ -48,6 +59,8 @@ class Graph:
     link: Tensor
     response: Tensor
     predictor: Predictor
+    bases: Bases
+    columns: Tensor | None
 
 
 def build_graph(design: Design, family: str, shift: float, scale: float, seed: int) -> Graph:
@@ -61,7 +74,8 @@ def build_graph(design: Design, family: str, shift: float, scale: float, seed: i
         contributions[term.name] = _interaction(term, design, bases, seed + 1000 * seed_step)
     for term in design.of_kind(SmoothTerm):
         contributions[term.name] = _smooth(term, design, bases)
-    contributions |= _linear_terms(design, inputs, encoded, free)
+    linear, columns = _linear_terms(design, inputs, encoded, free)
+    contributions |= linear
     offset = _offset(design, inputs, encoded, free)
     ordered = {
         term.name: contributions[term.name] for term in design.terms if term.name in contributions
@@ -69,7 +83,7 @@ def build_graph(design: Design, family: str, shift: float, scale: float, seed: i
     predictor = Predictor(shift, scale, design.intercept, name=free("predictor"))
     link = predictor(list(ordered.values()), offset)
     response = Response(family, name=free("response"))(link)
-    return Graph(inputs, encoded, ordered, link, response, predictor)
+    return Graph(inputs, encoded, ordered, link, response, predictor, bases, columns)
 
 
 def _inputs(design: Design) -> dict[str, Tensor]:
@@ -89,19 +103,9 @@ def _free_name(name: str, taken: set[str]) -> str:
     return name
 
 
-@dataclass(frozen=True)
-class _Bases:
-    """Basis expansions, and where each feature stands among them."""
-
-    tensors: list[Tensor]
-    place: dict[int, tuple[int, int]]
-
-
-def _expand_bases(
-    design: Design, inputs: dict[str, Tensor], free: Naming
-) -> tuple[_Bases, list[Tensor]]:
+def _expand_bases(design: Design, inputs: dict[str, Tensor], free: Naming) -> tuple[Bases, list[Tensor]]:
     if not design.features:
-        return _Bases([], {}), []
+        return Bases([], {}), []
     pairs = [(feature.expression, feature.basis) for feature in design.features]
     used = {name: inputs[name] for e, _ in pairs for name in e.columns()}
     places = Positions(pairs, name=free("positions"))(used)
@@ -113,7 +117,7 @@ def _expand_bases(
     for group, (key, members) in enumerate(groups.items()):
         tensors.append(_expansion(key, members, design, free)(places))
         where |= {position: (group, within) for within, position in enumerate(members)}
-    return _Bases(tensors, where), [places]
+    return Bases(tensors, where), [places]
 
 
 def _group(feature: Feature) -> tuple[int | None, bool]:
@@ -139,14 +143,14 @@ def _expansion(
     )
 
 
-def _smooth(term: SmoothTerm, design: Design, bases: _Bases) -> Tensor:
+def _smooth(term: SmoothTerm, design: Design, bases: Bases) -> Tensor:
     group, within = bases.place[term.feature]
     feature = design.features[term.feature]
     layer = Smooth(within, feature.transform, feature.eigenvalues, term.smoothing, name=term.name)
     return layer(bases.tensors[group])
 
 
-def _interaction(term: InteractionTerm, design: Design, bases: _Bases, seed: int) -> Tensor:
+def _interaction(term: InteractionTerm, design: Design, bases: Bases, seed: int) -> Tensor:
     places = [bases.place[position] for position in term.features]
     groups = sorted({group for group, _ in places})
     features = [design.features[position] for position in term.features]
@@ -166,10 +170,10 @@ def _interaction(term: InteractionTerm, design: Design, bases: _Bases, seed: int
 
 def _linear_terms(
     design: Design, inputs: dict[str, Tensor], encoded: list[Tensor], free: Naming
-) -> dict[str, Tensor]:
+) -> tuple[dict[str, Tensor], Tensor | None]:
     terms: list[LinearTerm] = design.of_kind(LinearTerm)
     if not terms:
-        return {}
+        return {}, None
     config = [
         {
             "factors": [(factor.expression, factor.levels) for factor in term.factors],
@@ -192,7 +196,7 @@ def _linear_terms(
         stop = start + len(term.columns)
         contributions[term.name] = Linear(start, stop, name=term.name)(columns)
         start = stop
-    return contributions
+    return contributions, columns
 
 
 def _offset(
@@ -205,3 +209,24 @@ def _offset(
     offset = Offset([term.expression for term in terms], name=free("offset"))(used)
     encoded.append(offset)
     return offset
+
+
+def attach_posterior(graph: Graph, design: Design) -> tuple[Posterior, Tensor]:
+    """The layer that holds the posterior of all coefficients, and the variance of the predictor."""
+    smooths = [
+        (*graph.bases.place[term.feature], design.features[term.feature].transform)
+        for term in design.of_kind(SmoothTerm)
+    ]
+    interactions = [
+        {
+            "order": order.order,
+            "rank": order.rank,
+            "features": [list(graph.bases.place[position]) for position in term.features],
+            "transforms": [design.features[position].transform for position in term.features],
+        }
+        for term in design.of_kind(InteractionTerm)
+        for order in term.orders
+    ]
+    columns = sum(len(term.columns) for term in design.of_kind(LinearTerm))
+    layer = Posterior(design.intercept, columns, smooths, interactions, name="posterior")
+    return layer, layer(graph.bases.tensors, graph.columns)

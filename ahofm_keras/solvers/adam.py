@@ -11,6 +11,7 @@ import tensorflow as tf
 from ahofm_keras.data import batch_rows, shuffle_rows
 from ahofm_keras.errors import warn
 from ahofm_keras.solvers.job import FitJob, Rows
+from ahofm_keras.solvers.posterior import forget_posterior
 from ahofm_keras.solvers.progress import ProgressLine
 
 EPOCHS = 1000
@@ -53,6 +54,7 @@ def fit_adam(model: keras.Model, job: FitJob) -> keras.callbacks.History:
     own: list[Any] = [stopping, _SlowDown(monitor)]
     if job.verbose == "auto":
         own.append(ProgressLine(monitor))
+    forget_posterior(model)
     _use_steps_per_execution(model, steps, job)
     history = keras.Model.fit(
         model,

@@ -1,9 +1,9 @@
 """Sums over rows of products of basis functions, without the dense basis.
 
 A row of a cubic B-spline basis has 4 functions that are not zero: those of its knot interval, here its
-cell. With the rows grouped by cell, every sum over rows is one small matrix product a cell: a Gram matrix of
-P weights at once costs n 10 P instead of n M^2 P operations. Centring and Demmler-Reinsch coordinates are
-applied afterwards, to matrices of M x M.
+cell. With the rows grouped by cell, every sum over rows is one small matrix product a cell: a Gram
+matrix of P weights at once costs n 10 P instead of n M^2 P operations. Centring and Demmler-Reinsch
+coordinates are applied afterwards, to matrices of M x M.
 
 All kernels return plain sums over the rows of one chunk, so sums of several chunks, or machines, add up.
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,7 @@ class FitJob:
         seed: of the shuffling.
         shuffle: whether rows are reshuffled in every epoch.
         steps_per_epoch, validation_steps, validation_batch_size: as in Keras.
+        restarts: further random starts; the best fit is kept.
         monitor: the metric that early stopping watches on validation rows.
         keras_arguments: further arguments of `keras.Model.fit`.
     """
@@ -64,5 +65,10 @@ class FitJob:
     steps_per_epoch: int | None = None
     validation_steps: int | None = None
     validation_batch_size: int | None = None
+    restarts: int = 0
     monitor: str = "deviance"
     keras_arguments: dict[str, Any] = field(default_factory=dict)
+
+    def with_callback(self, callback: Any) -> FitJob:
+        """The job with one callback more, before the user's."""
+        return replace(self, callbacks=[callback, *self.callbacks])

@@ -11,10 +11,12 @@ from scipy.linalg import cho_solve, lapack
 # Precision of a coefficient with a flat prior, relative to the block's Gram matrix: none that a
 # statistician would see, enough for equal columns.
 _FLAT = 1e-11
-# Logarithms of lambda and tau may move by this much in one step, and lie this far from where they started.
+# Logarithms of lambda and tau may move by this much in one step, and lie this far from where they
+# started.
 _LONGEST_STEP = 4.0
 _RANGE = 25.0
 _HALVINGS = 12
+_REVIVING_STEPS = 15
 
 
 class Solution(NamedTuple):
@@ -24,7 +26,7 @@ class Solution(NamedTuple):
         mean: `(m,)`.
         inverse: A^-1 `(m, m)`; times the dispersion it is the covariance.
         log_determinant: of A.
-        evidence: 1/2 log|Q| - 1/2 log|A| + b'A^-1 b / (2 dispersion), up to constants the part of the
+        evidence: 1/2 log|Q| - 1/2 log|A| + b'A^-1 b / (2 dispersion): up to constants, the part of the
             bound that depends on this block when its posterior is profiled out.
     """
 
@@ -38,8 +40,9 @@ class Solution(NamedTuple):
 class BlockPrior:
     """Precisions of a block's coefficients: lambda s_m + tau, one (lambda, tau) a group.
 
-    A group is one smooth, or one factor of one feature. Where the penalty is the identity (categories)
-    only the sum is known, and lambda alone is kept.
+    A group is one smooth, or one factor of one feature. tau shrinks what the penalty leaves free, so a
+    group that the data does not need goes to zero. Where the penalty is the identity (categories) only
+    the sum is known, and tau alone is kept.
 
     Args:
         eigenvalues: s `(m,)`, of all coefficients in the block.
@@ -54,7 +57,7 @@ class BlockPrior:
     free: np.ndarray
 
     def __post_init__(self) -> None:
-        self._start = self.parameters.copy()
+        self.start = self.parameters
         self._penalised = self.groups >= 0
 
     @property
@@ -62,26 +65,33 @@ class BlockPrior:
         """Number of coefficients with a proper prior."""
         return int(self._penalised.sum())
 
-    def precisions(self, parameters: np.ndarray | None = None) -> np.ndarray:
+    def precisions(self) -> np.ndarray:
         """`(m,)`, 0 where the prior is flat."""
-        values = self._parts(self.parameters if parameters is None else parameters)
-        return values.sum(axis=0)
+        return self._parts(self.parameters).sum(axis=0)
 
     def log_determinant(self) -> float:
+        """Of the proper part."""
         return float(np.log(self.precisions()[self._penalised]).sum())
 
-    def _parts(self, parameters: np.ndarray) -> np.ndarray:
-        """lambda s_m and tau of each coefficient, `(2, m)`."""
-        scales = np.where(np.isneginf(parameters), 0.0, np.exp(np.minimum(parameters, 700.0)))
-        own = scales[np.maximum(self.groups, 0)] * self._penalised[:, None]
-        return np.stack([own[:, 0] * self.eigenvalues, own[:, 1]])
+    def without(self, group: int) -> BlockPrior:
+        """The prior with one group less."""
+        keep = self.groups != group
+        groups = self.groups[keep]
+        rest = np.arange(len(self.parameters)) != group
+        prior = BlockPrior(
+            self.eigenvalues[keep],
+            np.where(groups > group, groups - 1, groups),
+            self.start[rest],
+            self.free[rest],
+        )
+        prior.parameters = self.parameters[rest]
+        return prior
 
     def solve(
         self, gram: np.ndarray, rhs: np.ndarray, dispersion: float, parameters: np.ndarray | None = None
     ) -> Solution:
         """The block's posterior, with all others fixed."""
-        parts = self._parts(self.parameters if parameters is None else parameters)
-        precisions = parts.sum(axis=0)
+        precisions = self._parts(self.parameters if parameters is None else parameters).sum(axis=0)
         flat = _FLAT * (gram.diagonal() + gram.diagonal().mean()) + 1e-30
         precisions = np.where(self._penalised, precisions, flat)
         # Rows and columns scaled to a unit diagonal: precisions range over 20 orders of magnitude.
@@ -91,10 +101,8 @@ class BlockPrior:
         factor = _cholesky(scaled)
         mean = scale * cho_solve((factor, False), scale * rhs, check_finite=False)
         log_determinant = 2 * float(np.log(factor.diagonal()).sum() - np.log(scale).sum())
-        evidence = (
-            float(np.log(precisions[self._penalised]).sum()) - log_determinant
-            + float(rhs @ mean) / dispersion
-        ) / 2  # fmt: skip
+        prior = float(np.log(precisions[self._penalised]).sum())
+        evidence = (prior - log_determinant + float(rhs @ mean) / dispersion) / 2
         inverse = lapack.dpotri(factor, lower=0)[0]
         inverse = np.triu(inverse) + np.triu(inverse, 1).T
         return Solution(mean, inverse * scale * scale[:, None], log_determinant, evidence)
@@ -103,57 +111,71 @@ class BlockPrior:
         """Newton steps on the logarithms of lambda and tau; the evidence never falls."""
         solution = self.solve(gram, rhs, dispersion)
         for _ in range(steps):
-            moved = self._newton(solution, dispersion)
-            if moved is None:
-                break
-            for _ in range(_HALVINGS):
-                trial = np.clip(self.parameters + moved, self._start - _RANGE, self._start + _RANGE)
+            step = self._newton(solution, dispersion)
+            better = None
+            for _ in range(_HALVINGS if step.any() else 0):
+                trial = np.clip(self.parameters + step, self.start - _RANGE, self.start + _RANGE)
                 trial = np.where(self.free, trial, self.parameters)
                 candidate = self.solve(gram, rhs, dispersion, trial)
                 if candidate.evidence >= solution.evidence:
-                    gain = candidate.evidence - solution.evidence
-                    self.parameters, solution = trial, candidate
+                    better = candidate
                     break
-                moved = moved / 2
-            else:
+                step = step / 2
+            if better is None:
                 break
+            gain = better.evidence - solution.evidence
+            self.parameters, solution = trial, better
             if gain < 1e-6:
                 break
         return solution
 
-    def _newton(self, solution: Solution, dispersion: float) -> np.ndarray | None:
+    def revive(self, gram: np.ndarray, rhs: np.ndarray, dispersion: float) -> None:
+        """Choose the parameters once more from where they started; keep the better ones.
+
+        At a large tau the evidence is flat: a group that went there while others explained its part
+        would not come back by steps.
+        """
+        kept, before = self.parameters, self.solve(gram, rhs, dispersion).evidence
+        self.parameters = self.start
+        if self.adapt(gram, rhs, dispersion, _REVIVING_STEPS).evidence < before:
+            self.parameters = kept
+
+    def _parts(self, parameters: np.ndarray) -> np.ndarray:
+        """lambda s_m and tau of each coefficient, `(2, m)`."""
+        own = np.exp(parameters)[self.groups] * self._penalised[:, None]
+        return np.stack([own[:, 0] * self.eigenvalues, own[:, 1]])
+
+    def _newton(self, solution: Solution, dispersion: float) -> np.ndarray:
+        """The step `(G, 2)`; where the evidence is not concave, along |curvature|."""
+        step = np.zeros(self.free.size)
         free = np.flatnonzero(self.free.ravel())
         if not len(free):
-            return None
-        parts = self._parts(self.parameters)
-        precisions = parts.sum(axis=0)
-        safe = np.where(self._penalised, precisions, 1.0)
-        standard = solution.mean / np.sqrt(dispersion)
-        slope = np.where(
-            self._penalised, 1 / safe - solution.inverse.diagonal() - standard**2, 0.0
-        ) / 2
-        curvature = solution.inverse * (solution.inverse + 2 * np.outer(standard, standard)) / 2
-        curvature[np.diag_indices_from(curvature)] -= 1 / (2 * safe**2)
-        gradient, hessian = self._reduce(parts, slope, curvature)
-        gradient, hessian = gradient[free], hessian[np.ix_(free, free)]
-        values, vectors = np.linalg.eigh(-hessian)
+            return step.reshape(self.free.shape)
+        gradient, hessian = self._derivatives(solution, dispersion)
+        values, vectors = np.linalg.eigh(-hessian[np.ix_(free, free)])
         floor = max(1e-3 * np.abs(values).max(), 1e-8)
-        step = vectors @ ((vectors.T @ gradient) / np.maximum(np.abs(values), floor))
-        moved = np.zeros(self.free.size)
-        moved[free] = np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
-        return moved.reshape(self.free.shape)
+        newton = vectors @ ((vectors.T @ gradient[free]) / np.maximum(np.abs(values), floor))
+        step[free] = np.clip(newton, -_LONGEST_STEP, _LONGEST_STEP)
+        return step.reshape(self.free.shape)
 
-    def _reduce(
-        self, parts: np.ndarray, slope: np.ndarray, curvature: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """From derivatives by the precisions to derivatives by the logarithms of (lambda, tau)."""
-        groups = len(self.parameters)
-        spread = np.zeros((2 * groups, len(slope)))
+    def _derivatives(self, solution: Solution, dispersion: float) -> tuple[np.ndarray, np.ndarray]:
+        """Of the evidence by the logarithms of (lambda, tau).
+
+        By the precisions q they are 1/2 (1/q - diag(A^-1) - mean^2 / dispersion) and
+        1/2 A^-1 o (A^-1 + 2 mean mean' / dispersion) - 1/2 diag(1 / q^2).
+        """
+        parts = self._parts(self.parameters)
+        inverse = np.where(self._penalised, 1 / np.where(self._penalised, parts.sum(axis=0), 1.0), 0.0)
+        mean = solution.mean / np.sqrt(dispersion)
+        slope = (inverse - solution.inverse.diagonal() - mean**2) / 2
+        curvature = solution.inverse * (solution.inverse + 2 * np.outer(mean, mean)) / 2
+        curvature[np.diag_indices_from(curvature)] -= inverse**2 / 2
         used = np.flatnonzero(self._penalised)
+        chain = np.zeros((self.free.size, len(slope)))
         for kind in range(2):
-            spread[2 * self.groups[used] + kind, used] = parts[kind, used]
-        gradient = spread @ slope
-        return gradient, spread @ curvature @ spread.T + np.diag(gradient)
+            chain[2 * self.groups[used] + kind, used] = parts[kind, used]
+        gradient = chain @ slope
+        return gradient, chain @ curvature @ chain.T + np.diag(gradient)
 
 
 def _cholesky(matrix: np.ndarray) -> np.ndarray:
@@ -164,5 +186,3 @@ def _cholesky(matrix: np.ndarray) -> np.ndarray:
         if not failed:
             return factor
         ridge = max(10 * ridge, 1e-14)
-
-

@@ -9,22 +9,13 @@ from typing import Any
 import keras
 
 
-class ProgressLine(keras.callbacks.Callback):
-    """Shows epoch, training and validation deviance, the best so far, and seconds.
-
-    In a terminal the line renews itself; elsewhere (a file, a log) only the last one is written.
-
-    Args:
-        monitor: the entry of the logs that decides which epoch is best.
-    """
+class _Line(keras.callbacks.Callback):
+    """In a terminal the line renews itself; elsewhere (a file, a log) only the last one is written."""
 
     _SECONDS_BETWEEN = 0.2
 
-    def __init__(self, monitor: str) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.monitor = monitor
-        self.best = float("inf")
-        self.best_epoch = 0
         self._text = ""
         self._shown = 0.0
 
@@ -32,13 +23,9 @@ class ProgressLine(keras.callbacks.Callback):
         self._started = time.perf_counter()
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        logs = logs or {}
-        value = logs.get(self.monitor, float("nan"))
-        if value < self.best:
-            self.best, self.best_epoch = value, epoch + 1
-        self._text = self._compose(epoch + 1, logs)
-        now = time.perf_counter()
-        if sys.stdout.isatty() and now - self._shown > self._SECONDS_BETWEEN:
+        self._text = f"{self._compose(epoch + 1, logs or {})}  {time.perf_counter() - self._started:.1f}
+        s" now = time.perf_counter() if sys.stdout.isatty() and now - self._shown >
+        self._SECONDS_BETWEEN:
             self._shown = now
             print(f"\r{self._text}", end="", flush=True)
 
@@ -47,7 +34,26 @@ class ProgressLine(keras.callbacks.Callback):
         print(f"{lead}{self._text}", flush=True)
 
     def _compose(self, epoch: int, logs: dict[str, Any]) -> str:
-        seconds = time.perf_counter() - self._started
+        raise NotImplementedError
+
+
+class ProgressLine(_Line):
+    """Shows epoch, training and validation deviance, the best so far, and seconds.
+
+    Args:
+        monitor: the entry of the logs that decides which epoch is best.
+    """
+
+    def __init__(self, monitor: str) -> None:
+        super().__init__()
+        self.monitor = monitor
+        self.best = float("inf")
+        self.best_epoch = 0
+
+    def _compose(self, epoch: int, logs: dict[str, Any]) -> str:
+        value = logs.get(self.monitor, float("nan"))
+        if value < self.best:
+            self.best, self.best_epoch = value, epoch
         shown = ("loss",) if self.monitor == "loss" else ("deviance", "val_deviance")
         parts = [f"epoch {epoch:>4}"]
         for key in shown:
@@ -56,5 +62,17 @@ class ProgressLine(keras.callbacks.Callback):
                 parts.append(f"{label} {logs[key]:<9.5g}")
         kept = ", kept" if self.monitor.startswith("val_") else ""
         parts.append(f"best {self.best:.5g} (epoch {self.best_epoch}{kept})")
-        parts.append(f"{seconds:.1f} s")
+        return "  ".join(parts)
+
+
+class SweepLine(_Line):
+    """Shows sweep, bound, deviances, effective degrees of freedom and seconds, as far as there are."""
+
+    def _compose(self, epoch: int, logs: dict[str, Any]) -> str:
+        labels = {"bound": "bound", "deviance": "deviance", "val_deviance": "validation", "edf": "edf"}
+        digits = {"bound": ".1f", "edf": ".1f"}
+        parts = [f"sweep {epoch:>4}"]
+        for key, label in labels.items():
+            if key in logs:
+                parts.append(f"{label} {logs[key]:<9{digits.get(key, '.5g')}}")
         return "  ".join(parts)

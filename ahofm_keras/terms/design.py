@@ -199,7 +199,7 @@ class _Fitter:
         else:
             smoothing = self.smoother.smoothing([place], [df], spec, "k" in options)[0]
         reached = self.smoother.reached(place, smoothing)
-        return SmoothTerm(spec.label, self._name(spec.label), place, smoothing, reached)
+        return SmoothTerm(spec.label, self._name(spec.label), place, smoothing, reached, "sp" in options)
 
     def _request(self, spec: TermSpec) -> Request:
         """The basis that an `s()` asks for."""
@@ -256,7 +256,9 @@ class _Fitter:
             Order(order, rank, (ridge,) * len(places), reached)
             for order, rank in _ranks(spec.options, orders)
         )
-        return InteractionTerm(spec.label, self._name(spec.label), tuple(places), fitted)
+        return InteractionTerm(
+            spec.label, self._name(spec.label), tuple(places), fitted, "sp" in spec.options
+        )
 
     def _check_constant_columns(self) -> None:
         """Several constant columns are named at once; a single one is named with its term."""

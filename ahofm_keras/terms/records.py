@@ -56,12 +56,14 @@ class SmoothTerm(Term):
         feature: position in `Design.features`.
         smoothing: lambda.
         df: degrees of freedom at that lambda, by the model's definition.
+        fixed: whether the user gave lambda (`sp=`), so that no solver chooses it.
     """
 
     kind: ClassVar[str] = "s"
     feature: int
     smoothing: float
     df: float
+    fixed: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,18 +85,26 @@ class Order:
 
 @dataclass(frozen=True)
 class InteractionTerm(Term):
-    """All interactions of some features, of one or several orders."""
+    """All interactions of some features, of one or several orders.
+
+    Args:
+        features: positions in `Design.features`.
+        orders: ascending.
+        fixed: whether the user gave lambda (`sp=`), so that no solver chooses it.
+    """
 
     kind: ClassVar[str] = "ahofm"
     features: tuple[int, ...]
     orders: tuple[Order, ...]
+    fixed: bool = False
 
     @classmethod
     def from_json(cls, config: Mapping[str, Any]) -> InteractionTerm:
         orders = tuple(
             Order(o["order"], o["rank"], tuple(o["smoothing"]), tuple(o["df"])) for o in config["orders"]
         )
-        return cls(config["label"], config["name"], tuple(config["features"]), orders)
+        fixed = config.get("fixed", False)
+        return cls(config["label"], config["name"], tuple(config["features"]), orders, fixed)
 
     @property
     def column_labels(self) -> tuple[str, ...]:

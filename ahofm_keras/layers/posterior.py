@@ -1,0 +1,135 @@
+"""The posterior of a model's coefficients, and the variance of the predictor that follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from ahofm_keras.moments import FactorMoments
+
+Array = Any
+
+
+@keras.saving.register_keras_serializable(package="ahofm_keras")
+class Posterior(keras.layers.Layer):
+    """Holds the covariances of all blocks and computes the variance of the predictor from them.
+
+    The linear block (intercept, linear terms, smooths) has one joint covariance. The factors of a
+    feature in one order have another; between blocks there is none (mean field). Everything is in
+    float64 and in the model's own scale.
+
+    Args:
+        intercept: whether there is one.
+        columns: number of design columns of the linear terms.
+        smooths: for each smooth `(basis, place in it, transform)`.
+        interactions: for each order of each interaction term a dict with `order`, `rank`, `features`
+        (basis
+            and place in it, of each feature) and `transforms`.
+
+    Call arguments:
+        bases: list of basis expansions `(p, M, n)`.
+        columns: design columns `(n, C)`, or None.
+
+    Returns:
+        `(n,)`, the variance of the predictor.
+    """
+
+    def __init__(
+        self,
+        intercept: bool,
+        columns: int,
+        smooths: Sequence[Any],
+        interactions: Sequence[dict[str, Any]],
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(autocast=False, dtype="float64", trainable=False, **kwargs)
+        self.intercept = bool(intercept)
+        self.columns = columns
+        self.smooths = [(basis, place, np.asarray(t, float)) for basis, place, t in smooths]
+        self.interactions = [
+            {**entry, "transforms": [np.asarray(t, float) for t in entry["transforms"]]}
+            for entry in interactions
+        ]
+
+    def build(self, bases_shape: Any = None, columns_shape: Any = None) -> None:
+        flat = int(self.intercept) + self.columns
+        size = flat + sum(transform.shape[1] for _, _, transform in self.smooths)
+        self.dispersion = self._add("dispersion", ())
+        self.linear_root = self._add("linear_root", (size, size))
+        self.linear_edf = self._add("linear_edf", (size,))
+        self.linear_smoothing = self._add("linear_smoothing", (max(len(self.smooths), 1), 2))
+        self.factor_means, self.factor_roots = [], []
+        self.factor_edf, self.factor_smoothing = [], []
+        for place, entry in enumerate(self.interactions):
+            count, rank = len(entry["transforms"]), entry["rank"]
+            width = max(transform.shape[1] for transform in entry["transforms"])
+            block = rank * width
+            self.factor_means.append(self._add(f"means_{place}", (count, rank, width)))
+            self.factor_roots.append(self._add(f"roots_{place}", (count, block, block)))
+            self.factor_edf.append(self._add(f"edf_{place}", (count, rank)))
+            self.factor_smoothing.append(self._add(f"smoothing_{place}", (count, rank, 2)))
+
+    def _add(self, name: str, shape: tuple[int, ...]) -> Any:
+        return self.add_weight(
+            name=name, shape=shape, initializer="zeros", trainable=False, dtype="float64"
+        )
+
+    def call(self, bases: Sequence[Array], columns: Array = None) -> Array:
+        variance = self._linear_variance(bases, columns)
+        for place, entry in enumerate(self.interactions):
+            variance = variance + self._interaction_variance(place, entry, bases)
+        return variance
+
+    def _linear_variance(self, bases: Sequence[Array], columns: Array) -> Array:
+        rows = _rows(bases, columns)
+        parts = [ops.ones((1, rows), dtype="float64")] if self.intercept else []
+        if columns is not None:
+            parts.append(ops.transpose(ops.cast(columns, "float64")))
+        parts += [_coordinates(bases, (basis, place), t) for basis, place, t in self.smooths]
+        if not parts:
+            return ops.zeros((rows,), dtype="float64")
+        spread = ops.matmul(ops.transpose(self.linear_root), ops.concatenate(parts, axis=0))
+        return ops.sum(ops.square(spread), axis=0)
+
+    def _interaction_variance(self, place: int, entry: dict[str, Any], bases: Sequence[Array]) -> Array:
+        rank = entry["rank"]
+        moments = FactorMoments(entry["order"], rank, _rows(bases, None), namespace=ops)
+        width = self.factor_means[place].shape[2]
+        for j, (where, transform) in enumerate(zip(entry["features"], entry["transforms"], strict=True)):
+            own = transform.shape[1]
+            functions = _coordinates(bases, where, transform)
+            means = ops.matmul(self.factor_means[place][j][:, :own], functions)
+            roots = ops.reshape(self.factor_roots[place][j], (rank, width, rank * width))
+            spread = ops.einsum("frk,rn->fkn", roots[:, :own], functions)
+            moments.add(means, ops.einsum("fkn,gkn->fgn", spread, spread))
+        return moments.variance
+
+    def compute_output_spec(self, bases: Sequence[Array], columns: Array = None) -> Any:
+        rows = columns.shape[0] if columns is not None else bases[0].shape[2]
+        return keras.KerasTensor((rows,), dtype="float64")
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "intercept": self.intercept,
+            "columns": self.columns,
+            "smooths": [[basis, place, t.tolist()] for basis, place, t in self.smooths],
+            "interactions": [
+                {**entry, "transforms": [t.tolist() for t in entry["transforms"]]}
+                for entry in self.interactions
+            ],
+        }
+
+
+def _coordinates(bases: Sequence[Array], where: Sequence[int], transform: np.ndarray) -> Array:
+    """Functions of a feature in the coordinates of its block, `(r, n)`."""
+    functions = ops.cast(bases[where[0]][where[1], : len(transform)], "float64")
+    return ops.matmul(np.ascontiguousarray(transform.T), functions)
+
+
+def _rows(bases: Sequence[Array], columns: Array) -> Any:
+    return ops.shape(columns)[0] if columns is not None else ops.shape(bases[0])[2]

@@ -1,0 +1,281 @@
+"""The model as blocks on rows in memory: exact updates, and what they maximise.
+
+One machine serves two solvers: without variances its updates are block coordinate descent on the
+penalised deviance, with them coordinate ascent on the evidence bound (a mean-field posterior over
+blocks).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ahofm_keras.families import Family
+from ahofm_keras.moments import FactorMoments
+from ahofm_keras.solvers.blocks import Block, FactorGroup, LinearBlock, make_groups
+from ahofm_keras.solvers.job import Rows
+from ahofm_keras.solvers.rows import CHUNK_ROWS, Chunk, read_chunks
+from ahofm_keras.terms import Design
+
+# Working weights and slopes stay above this: a row of a mean at the edge of the support says nothing.
+_LEAST_SLOPE = 1e-10
+_LEAST_DISPERSION = 1e-14
+
+
+class State(NamedTuple):
+    """All that a fit changes, apart from what follows from it on the rows."""
+
+    dispersion: float
+    linear: LinearBlock
+    groups: list[FactorGroup]
+
+    @property
+    def blocks(self) -> list[Block]:
+        return [self.linear, *(block for group in self.groups for block in group.blocks)]
+
+
+class Engine:
+    """Block updates of one model on one set of rows.
+
+    Args:
+        design: of the model.
+        family: of the response.
+        rows: encoded training rows.
+        shift, scale: between the model's scale and the link's.
+        random: whether blocks have variances.
+        chunk_rows: rows that are processed together.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        family: Family,
+        rows: Rows,
+        shift: float,
+        scale: float,
+        *,
+        random: bool,
+        chunk_rows: int = CHUNK_ROWS,
+    ) -> None:
+        self.design = design
+        self.family = family
+        self.shift = shift
+        self.scale = scale
+        self.random = random
+        self.rows = len(rows)
+        self.dispersion = 1.0
+        self.linear = LinearBlock(design, len(rows), random)
+        self.groups = make_groups(design, len(rows), random)
+        self.chunks = list(read_chunks(design, rows, shift, chunk_rows))
+        self.rebuild()
+
+    @property
+    def blocks(self) -> list[Block]:
+        return State(self.dispersion, self.linear, self.groups).blocks
+
+    # The state as a whole -----------------------------------------------------------------------
+
+    def state(self) -> State:
+        """A copy to come back to."""
+        return State(self.dispersion, self.linear.copy(), [group.copy() for group in self.groups])
+
+    def restore(self, state: State) -> None:
+        """Come back to a state."""
+        self.dispersion = state.dispersion
+        gram = self.linear.gram
+        self.linear = state.linear.copy()
+        self.linear.gram = gram  # of these rows, at these weights
+        self.groups = [group.copy() for group in state.groups]
+        self.rebuild()
+
+    def reset(self) -> None:
+        """Come back to where a fit starts."""
+        self.dispersion = 1.0
+        self.linear = LinearBlock(self.design, self.rows, self.random)
+        self.groups = make_groups(self.design, self.rows, self.random)
+        self.rebuild()
+
+    def blend(self, before: State) -> None:
+        """Go half the way back to a state with the same groups."""
+        for own, old in zip(self.blocks, before.blocks, strict=True):
+            own.mean = (own.mean + old.mean) / 2
+        self.rebuild()
+
+    def rebuild(self) -> None:
+        """The fit on all rows, from the blocks."""
+        for chunk in self.chunks:
+            self._evaluate(chunk, self.random)
+
+    def _evaluate(self, chunk: Chunk, random: bool) -> None:
+        chunk.linear = self.linear.evaluate(chunk)
+        chunk.moments = []
+        for group in self.groups:
+            moments = FactorMoments(group.order, group.rank, len(chunk.y), random)
+            for block in group.blocks:
+                moments.add(*block.phi(chunk.bases[block.position], random))
+            chunk.moments.append(moments)
+
+    def predict(self, rows: Rows) -> np.ndarray:
+        """Mean response of other rows."""
+        parts = []
+        for chunk in read_chunks(self.design, rows, self.shift):
+            self._evaluate(chunk, random=False)
+            parts.append(self._mean(chunk))
+        return np.concatenate(parts)
+
+    def _mean(self, chunk: Chunk) -> np.ndarray:
+        return self.family.inverse_link(chunk.offset + self.scale * chunk.fit(), np)
+
+    # Working response and weights ---------------------------------------------------------------
+
+    def linearise(self, start: bool = False) -> None:
+        """Working response and weights at the current mean, or at rough means to start from."""
+        for chunk in self.chunks:
+            mean = self.family.rough_mean(chunk.y) if start else self._mean(chunk)
+            if self.family.scaled:
+                chunk.target = (chunk.y - chunk.offset) / self.scale
+                continue
+            eta = self.family.link_function(mean) if start else chunk.offset + self.scale * chunk.fit()
+            slope = np.maximum(self.family.slope(mean), _LEAST_SLOPE)
+            variance = np.maximum(self.family.variance(mean), _LEAST_SLOPE)
+            chunk.weight = chunk.case_weight * slope**2 / variance
+            chunk.target = (eta - chunk.offset + (chunk.y - mean) / slope) / self.scale
+        gram = np.zeros_like(self.linear.gram)
+        for chunk in self.chunks:
+            dense = self.linear.dense(chunk) * np.sqrt(chunk.weight)
+            gram += dense @ dense.T
+        self.linear.gram = gram
+
+    # Updates of blocks --------------------------------------------------------------------------
+
+    def sweep(self, adapt: int = 0, revive: bool = False) -> None:
+        """All blocks once.
+
+        Args:
+            adapt: Newton steps on the smoothing of each block.
+            revive: whether the smoothing of the linear block is chosen from the start again.
+        """
+        for index, group in enumerate(self.groups):
+            for feature in range(len(group.blocks)):
+                self.update_factors(index, feature, adapt)
+        self.update_linear(adapt, revive)
+        self.update_dispersion()
+
+    def update_linear(self, adapt: int = 0, revive: bool = False) -> None:
+        """Intercept, linear terms and smooths, jointly."""
+        block = self.linear
+        rhs = np.zeros(len(block.mean))
+        for chunk in self.chunks:
+            rest = chunk.target - (chunk.fit() - chunk.linear)
+            rhs += block.sums(chunk, chunk.weight * rest)
+        if revive:
+            block.prior.revive(block.gram, rhs, self.dispersion)
+        self._solve(block, block.gram, rhs, adapt)
+        for chunk in self.chunks:
+            chunk.linear = block.evaluate(chunk)
+
+    def update_factors(self, index: int, feature: int, adapt: int = 0) -> None:
+        """All factors of one feature in one order.
+
+        Without the feature, e_d = slope phi + rest. The expected square of the residual is quadratic in
+        the block: T_(d-1,d-1) before b b', and r E slope - T_(d-1,d) before b, where T_(d-1,d) is E
+        slope E rest + their covariance.
+        """
+        block = self.groups[index].blocks[feature]
+        gram: Any = 0.0
+        rhs: Any = 0.0
+        for chunk in self.chunks:
+            basis, moments = chunk.bases[block.position], chunk.moments[index]
+            means, covariances = block.phi(basis, self.random)
+            moments.remove(means, covariances)
+            self._repair(chunk, index, feature, means, covariances)
+            linear = (chunk.target - chunk.fit()) * moments.slopes - moments.slope_covariance()
+            gram = gram + basis.gram(chunk.weight * moments.slope_products())
+            rhs = rhs + basis.sums(chunk.weight * linear)
+        self._solve(block, *block.to_coordinates(gram, rhs), adapt)
+        for chunk in self.chunks:
+            chunk.moments[index].add(*block.phi(chunk.bases[block.position], self.random))
+
+    def _repair(self, chunk: Chunk, index: int, feature: int, means: Any, covariances: Any) -> None:
+        """Where taking the feature out lost digits, put the others together from nothing."""
+        moments, group = chunk.moments[index], self.groups[index]
+        lossy = moments.lossy_rows(means, covariances)
+        if not len(lossy):
+            return
+        fresh = FactorMoments(group.order, group.rank, len(lossy), self.random)
+        for other, block in enumerate(group.blocks):
+            if other != feature:
+                fresh.add(*block.phi(chunk.bases[block.position].take(lossy), self.random))
+        moments.replace(lossy, fresh)
+
+    def _solve(self, block: Block, gram: np.ndarray, rhs: np.ndarray, adapt: int) -> None:
+        if adapt:
+            solution = block.prior.adapt(gram, rhs, self.dispersion, adapt)
+        else:
+            solution = block.prior.solve(gram, rhs, self.dispersion)
+        block.accept(solution, self.dispersion, gram)
+
+    def update_dispersion(self) -> None:
+        """The prior carries the dispersion too, so its quadratic forms and its size count."""
+        if self.random and self.family.dispersed:
+            squares = self.expected_squares() + sum(block.penalty(True) for block in self.blocks)
+            count = self.rows + sum(block.prior.size for block in self.blocks)
+            self.dispersion = max(squares / count, _LEAST_DISPERSION)
+
+    # What is maximised --------------------------------------------------------------------------
+
+    def expected_squares(self) -> float:
+        """E of the weighted sum of squares of the working residuals."""
+        total = 0.0
+        for chunk in self.chunks:
+            squares = (chunk.target - chunk.fit()) ** 2
+            for moments in chunk.moments:
+                squares = squares + moments.variance
+            total += float(chunk.weight @ squares)
+        if self.random:
+            total += float(np.einsum("ij,ji->", self.linear.covariance, self.linear.gram))
+        return total
+
+    def deviance(self) -> float:
+        """Sum of the unit deviances at the mean, in the response's units."""
+        parts = (self.family.unit_deviance(c.y, self._mean(c), np) @ c.case_weight for c in self.chunks)
+        return float(sum(parts))
+
+    def objective(self) -> float:
+        """Half the deviance plus half the penalty, over n: the loss that Keras sees."""
+        penalty = sum(block.penalty(False) for block in self.blocks)
+        return (self.deviance() / self.scale**2 + penalty) / (2 * self.rows)
+
+    def bound(self) -> float:
+        """Evidence lower bound; of the working gaussian model where the family is not gaussian.
+
+        For other families the log-likelihood at the mean stands for that of the working response.
+        """
+        if self.family.scaled:
+            total = -self.expected_squares() / self.dispersion
+        else:
+            at_mean = sum(float(c.weight @ (c.target - c.fit()) ** 2) for c in self.chunks)
+            total = -(self.expected_squares() - at_mean + self.deviance()) / self.dispersion
+        total -= self.rows * np.log(2 * np.pi * self.dispersion)
+        for block in self.blocks:
+            total += block.prior.log_determinant() + block.log_determinant + len(block.mean)
+            total -= block.prior.size * np.log(self.dispersion)
+            total -= block.penalty(True) / self.dispersion
+        return float(total) / 2
+
+    def edf(self) -> float:
+        """Effective degrees of freedom of all blocks."""
+        return float(sum(block.edf.sum() for block in self.blocks))
+
+    def edf_by_order(self) -> dict[int, float]:
+        """Effective degrees of freedom of the linear block (1) and of the interactions of each order."""
+        edf = {1: float(self.linear.edf.sum())}
+        for group in self.groups:
+            own = sum(float(block.edf.sum()) for block in group.blocks)
+            edf[group.order] = edf.get(group.order, 0.0) + own
+        return edf
+
+    def active(self) -> int:
+        """Number of factors of single features that are not switched off."""
+        return sum(block.active() for group in self.groups for block in group.blocks)

@@ -1,0 +1,99 @@
+"""The posterior of a solver's blocks <-> the model's `Posterior` layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ahofm_keras.solvers.blocks import FactorGroup
+from ahofm_keras.solvers.engine import Engine, State
+from ahofm_keras.terms import InteractionTerm
+
+
+def forget_posterior(model: Any) -> None:
+    """The weights come from elsewhere: what the model holds of their uncertainty is not true any more."""
+    if model.posterior is not None:
+        model.posterior.dispersion.assign(0.0)
+
+
+def write_posterior(model: Any, engine: Engine) -> None:
+    """Covariances, smoothing, degrees of freedom and dispersion -> the model."""
+    layer = model.attach_posterior()
+    block = engine.linear
+    layer.dispersion.assign(engine.dispersion)
+    layer.linear_root.assign(_root(block.covariance))
+    layer.linear_edf.assign(block.edf)
+    layer.linear_smoothing.assign(block.prior.parameters)
+    groups = {(group.term.name, group.place): group for group in engine.groups}
+    for place, key in enumerate(_keys(engine)):
+        _write_group(layer, place, groups.get(key))
+
+
+def _keys(engine: Engine) -> list[tuple[str, int]]:
+    """Name and place of all orders of all interaction terms, as the layer holds them."""
+    terms = engine.design.of_kind(InteractionTerm)
+    return [(term.name, place) for term in terms for place in range(len(term.orders))]
+
+
+def _write_group(layer: Any, place: int, group: FactorGroup | None) -> None:
+    count, rank, width = layer.factor_means[place].shape
+    means = np.zeros((count, rank, width))
+    roots = np.zeros((count, rank, width, rank, width))
+    edf = np.zeros((count, rank))
+    smoothing = np.full((count, rank, 2), np.inf)
+    for j, block in enumerate(group.blocks if group else ()):
+        kept, own = np.array(group.kept), block.width  # type: ignore[union-attr]
+        means[j, kept, :own] = block.factors
+        root = _root(block.covariance).reshape(len(kept), own, len(kept), own)
+        for a, factor in enumerate(kept):
+            roots[j, factor, :own, kept, :own] = root[a].swapaxes(0, 1)
+        edf[j, kept] = block.factor_edf
+        smoothing[j, kept] = block.prior.parameters
+    layer.factor_means[place].assign(means)
+    layer.factor_roots[place].assign(roots.reshape(count, rank * width, rank * width))
+    layer.factor_edf[place].assign(edf)
+    layer.factor_smoothing[place].assign(smoothing)
+
+
+def _root(covariance: np.ndarray) -> np.ndarray:
+    """L with L L' = V, also where V is singular."""
+    scale = np.sqrt(np.maximum(covariance.diagonal(), 0.0))
+    safe = np.where(scale > 0, scale, 1.0)
+    values, vectors = np.linalg.eigh(covariance / safe / safe[:, None])
+    return scale[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
+
+
+def read_posterior(model: Any, engine: Engine) -> State | None:
+    """The state that an earlier fit of this kind left in the model, if there is one."""
+    layer = model.posterior
+    if layer is None or not float(layer.dispersion) > 0:
+        return None
+    engine.reset()
+    state = engine.state()
+    groups = []
+    for place, group in enumerate(state.groups):
+        kept = np.isfinite(np.asarray(layer.factor_smoothing[place])).any(axis=(0, 2))
+        if kept.any():
+            groups.append(_read_group(layer, place, group, kept))
+    linear = state.linear
+    root = np.asarray(layer.linear_root)
+    linear.covariance = root @ root.T
+    linear.prior.parameters = np.asarray(layer.linear_smoothing)
+    return State(float(layer.dispersion), linear, groups)
+
+
+def _read_group(layer: Any, place: int, group: FactorGroup, kept: np.ndarray) -> FactorGroup:
+    for factor in reversed(np.flatnonzero(~kept)):
+        group = group.without(int(factor))
+    means = np.asarray(layer.factor_means[place])
+    smoothing = np.asarray(layer.factor_smoothing[place])
+    count, rank, width = means.shape
+    roots = np.asarray(layer.factor_roots[place]).reshape(count, rank, width, rank, width)
+    chosen = np.flatnonzero(kept)
+    for j, block in enumerate(group.blocks):
+        own = block.width
+        root = roots[j][chosen, :own][:, :, chosen, :own].reshape(2 * [len(chosen) * own])
+        block.prior.parameters = smoothing[j, chosen]
+        block.set_posterior(means[j, chosen, :own].reshape(-1), root @ root.T)
+    return group

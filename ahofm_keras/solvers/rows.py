@@ -1,0 +1,78 @@
+"""Training rows in chunks, with the state of the fit on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ahofm_keras.moments import FactorMoments
+from ahofm_keras.solvers.gram import CellBasis
+from ahofm_keras.solvers.job import Rows
+from ahofm_keras.terms import Design, LinearTerm, OffsetTerm
+
+CHUNK_ROWS = 8192
+
+
+@dataclass
+class Chunk:
+    """Some rows of the data, and the state of the fit there.
+
+    Args:
+        y: response.
+        case_weight: the user's.
+        offset: what is added to the predictor, with the model's shift.
+        columns: of the linear terms `(C, n)`.
+        bases: of the features.
+        target: working response, in the model's scale, without offset.
+        weight: working weights.
+        linear: mean of the linear block.
+        moments: of each factor group.
+    """
+
+    y: np.ndarray
+    case_weight: np.ndarray
+    offset: np.ndarray
+    columns: np.ndarray
+    bases: list[CellBasis]
+    target: np.ndarray
+    weight: np.ndarray
+    linear: np.ndarray
+    moments: list[FactorMoments] = field(default_factory=list)
+
+    def fit(self) -> np.ndarray:
+        """Mean of the predictor in the model's scale, without offset."""
+        total = self.linear
+        for moments in self.moments:
+            total = total + moments.total
+        return total
+
+
+def read_chunks(
+    design: Design, rows: Rows, shift: float, chunk_rows: int = CHUNK_ROWS
+) -> Iterator[Chunk]:
+    """Encoded rows, chunk by chunk."""
+    arrays = list(rows.encoded)
+    nothing = np.zeros((len(rows), 0))
+    places = arrays.pop(0) if design.features else nothing
+    columns = arrays.pop(0) if design.of_kind(LinearTerm) else nothing
+    offset = arrays.pop(0) if design.of_kind(OffsetTerm) else np.zeros(len(rows))
+    weight = np.ones(len(rows)) if rows.weight is None else np.asarray(rows.weight, float)
+    for start in range(0, len(rows), chunk_rows):
+        part = slice(start, start + chunk_rows)
+        y = np.asarray(rows.y[part], float)
+        bases = [
+            CellBasis(feature.basis, np.asarray(places[part, position], float))
+            for position, feature in enumerate(design.features)
+        ]
+        yield Chunk(
+            y,
+            weight[part],
+            shift + np.asarray(offset[part], float),
+            np.asarray(columns[part], float).T.copy(),
+            bases,
+            np.zeros(len(y)),
+            weight[part],
+            np.zeros(len(y)),
+        )

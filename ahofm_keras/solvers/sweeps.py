@@ -1,0 +1,119 @@
+"""Sweeps as Keras epochs: callbacks, history, progress, validation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import keras
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from ahofm_keras.errors import warn
+from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.job import FitJob, Rows
+from ahofm_keras.solvers.progress import SweepLine
+from ahofm_keras.solvers.weights import write_weights
+
+Logs = dict[str, float]
+Steps = Iterator[Engine | None]
+
+
+def make_engine(model: Any, job: FitJob, *, random: bool, chosen: np.ndarray | None = None) -> Engine:
+    """The model as blocks, on all rows of a job or on chosen ones."""
+    assert isinstance(job.training, Rows), "block solvers need rows in memory"
+    rows = job.training if chosen is None else job.training.take(chosen)
+    return Engine(
+        model.design, model.family, _weigh_classes(rows, job), model.predictor.shift,
+        model.predictor.scale, random=random,
+    )  # fmt: skip
+
+
+def _weigh_classes(rows: Rows, job: FitJob) -> Rows:
+    classes = job.keras_arguments.get("class_weight")
+    if not classes:
+        return rows
+    return Rows(rows.encoded, rows.y, np.where(rows.y > 0, classes[1], classes[0]).astype(float))
+
+
+def announced(engine: Engine, work: Callable[[], Any]) -> Steps:
+    """A piece of work that counts as one sweep."""
+    yield None
+    work()
+    yield engine
+
+
+def run_sweeps(
+    model: Any,
+    job: FitJob,
+    steps: Steps,
+    limit: int,
+    describe: Callable[[Engine], Logs],
+    finish: Callable[[Any, Engine], None],
+) -> keras.callbacks.History:
+    """Run a solver's sweeps under Keras callbacks; a sweep is an epoch.
+
+    Args:
+        model: gets the weights after every sweep.
+        job: with the user's callbacks and how many sweeps there may be.
+        steps: yields None before a sweep and the engine after it; ends when the fit has converged.
+        limit: sweeps at most where the user does not say.
+        describe: logs of a sweep.
+        finish: writes what the model holds besides its weights.
+    """
+    epochs = limit if job.epochs is None else job.epochs
+    first = int(job.keras_arguments.get("initial_epoch") or 0)
+    history = keras.callbacks.History()
+    callbacks = keras.callbacks.CallbackList(
+        [history, *_shown(job), *job.callbacks], model=model, epochs=epochs, steps=1,
+        add_progbar=job.verbose in (1, 2), verbose=job.verbose if job.verbose in (1, 2) else 0,
+    )  # fmt: skip
+    model.stop_training = False
+    callbacks.on_train_begin()
+    engine: Engine | None = None
+    logs: Logs = {}
+    epoch, more = first, True
+    # The matrices of a block are small: threads inside their products cost more than they bring.
+    with threadpool_limits(1, "blas"):
+        while not model.stop_training and (more := next(steps, False) is not False) and epoch < epochs:
+            callbacks.on_epoch_begin(epoch)
+            callbacks.on_train_batch_begin(0)
+            engine = next(steps)
+            assert engine is not None
+            write_weights(model, engine)
+            if job.callbacks:  # they may look at it, or keep it
+                finish(model, engine)
+            logs = describe(engine) | _validate(model, job, engine, epoch)
+            callbacks.on_train_batch_end(0, logs)
+            callbacks.on_epoch_end(epoch, logs)
+            epoch += 1
+    if engine is not None and not job.callbacks:
+        finish(model, engine)
+    callbacks.on_train_end(logs)
+    if more and not model.stop_training:
+        warn(
+            f"The fit reached its last sweep ({epochs}) before it converged. "
+            "Call `fit` again to go on, or raise `epochs`."
+        )
+    return history
+
+
+def _shown(job: FitJob) -> list[keras.callbacks.Callback]:
+    return [SweepLine()] if job.verbose == "auto" else []
+
+
+def _validate(model: Any, job: FitJob, engine: Engine, epoch: int) -> Logs:
+    """Deviance of the training rows, and of the validation rows when it is their turn."""
+    weight = sum(float(chunk.case_weight.sum()) for chunk in engine.chunks)
+    logs = {"deviance": engine.deviance() / weight}
+    frequency = job.keras_arguments.get("validation_freq") or 1
+    if job.validation is None or (epoch + 1) % frequency:
+        return logs
+    if not isinstance(job.validation, Rows):
+        steps = job.validation_steps
+        values = keras.Model.evaluate(model, job.validation, verbose=0, steps=steps, return_dict=True)
+        return logs | {f"val_{name}": float(value) for name, value in values.items()}
+    rows = job.validation
+    deviances = engine.family.unit_deviance(rows.y, engine.predict(rows), np)
+    deviance = float(np.average(deviances, weights=rows.weight))
+    return logs | {"val_deviance": deviance, "val_loss": deviance / (2 * engine.scale**2)}

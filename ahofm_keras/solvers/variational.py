@@ -1,0 +1,127 @@
+"""Mean-field posterior over blocks: every smoothing parameter is chosen by the data, nothing is tuned.
+
+Coordinate ascent on the evidence bound. The start decides where it ends: the bound has a local optimum
+without any interaction, and steps on the smoothing that are taken while the noise is still
+overestimated fall into it. So the linear block is solved first, factors are then fitted at the
+smoothing that `df` asks for, and only then is the smoothing chosen.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import keras
+import numpy as np
+
+from ahofm_keras.solvers.engine import Engine, State
+from ahofm_keras.solvers.job import FitJob
+from ahofm_keras.solvers.posterior import read_posterior, write_posterior
+from ahofm_keras.solvers.pruning import prune, score
+from ahofm_keras.solvers.starts import draw_factors
+from ahofm_keras.solvers.sweeps import Steps, announced, make_engine, run_sweeps
+
+SWEEPS = 500
+_LINEAR_STEPS = 10
+_WARM_SWEEPS = 15
+# A fit has converged when the bound gains less than this a row and sweep, over the last sweeps.
+_GAIN = 1e-4
+_WINDOW = 5
+_REVIVE_EVERY = 10
+# With more rows than twice this many a sample of them finds the start.
+_SAMPLE_ROWS = 50_000
+# By how much, a row, the bound may fall in a sweep of a family that is not gaussian before it is halved.
+_SLACK = 1e-3
+_HALVINGS = 6
+
+
+def fit_variational(model: Any, job: FitJob) -> keras.callbacks.History:
+    """Fit by coordinate ascent on the evidence bound; the posterior stays in the model."""
+    engine = make_engine(model, job, random=True)
+    known = read_posterior(model, engine)
+    steps = _go_on(engine, known) if known is not None else _starts(engine, model, job)
+    return run_sweeps(model, job, steps, SWEEPS, _logs, write_posterior)
+
+
+def _logs(engine: Engine) -> dict[str, float]:
+    bound = engine.bound()
+    return {"loss": -bound / engine.rows, "bound": bound, "edf": engine.edf()}
+
+
+def _starts(engine: Engine, model: Any, job: FitJob) -> Steps:
+    """Fits from several starts; the best is kept."""
+    best: tuple[float, State] | None = None
+    for start in range(job.restarts + 1):
+        yield from _one_start(engine, model, job, job.seed + start)
+        reached = score(engine)
+        if best is None or reached > best[0]:
+            best = reached, engine.state()
+    if job.restarts and best is not None:
+        kept = best[1]
+        yield from announced(engine, lambda: engine.restore(kept))
+
+
+def _one_start(engine: Engine, model: Any, job: FitJob, seed: int) -> Steps:
+    if engine.rows <= 2 * _SAMPLE_ROWS:
+        engine.reset()
+        yield from ascend(engine, seed)
+        return
+    chosen = np.random.default_rng(seed).choice(engine.rows, _SAMPLE_ROWS, replace=False)
+    sample = make_engine(model, job, random=True, chosen=np.sort(chosen))
+    yield from ascend(sample, seed)
+    yield from _go_on(engine, sample.state())
+
+
+def _go_on(engine: Engine, state: State) -> Steps:
+    """Sweeps from a state that was reached before."""
+    engine.restore(state)
+    engine.linearise()
+    engine.update_linear()
+    yield from _climb(engine)
+
+
+def ascend(engine: Engine, seed: int) -> Steps:
+    """A whole fit from random factors, yielding after every sweep."""
+    engine.linearise(start=True)
+    engine.update_linear()
+    for _ in range(_LINEAR_STEPS):
+        engine.update_dispersion()
+        engine.linearise()
+        engine.update_linear(adapt=1)
+    engine.update_dispersion()
+    if engine.groups:
+        draw_factors(engine.groups, seed)
+        engine.rebuild()
+        for _ in range(_WARM_SWEEPS):
+            yield from announced(engine, lambda: _sweep(engine))
+    yield from _climb(engine)
+    if engine.groups:
+        yield from prune(engine)
+        yield from _climb(engine)
+
+
+def _climb(engine: Engine) -> Steps:
+    """Sweeps that choose the smoothing too, until the bound stands still."""
+    bounds = [engine.bound()]
+    for sweep in count(1):
+        revive = sweep % _REVIVE_EVERY == _WINDOW
+        yield None
+        _sweep(engine, adapt=1, revive=revive)
+        bounds.append(engine.bound())
+        yield engine
+        if sweep > _WINDOW and bounds[-1] - bounds[-1 - _WINDOW] < _WINDOW * _GAIN * engine.rows:
+            return
+
+
+def _sweep(engine: Engine, adapt: int = 0, revive: bool = False) -> None:
+    """One sweep; for families that are not gaussian at weights of the current mean, halved if too long."""
+    if engine.family.scaled:
+        engine.sweep(adapt, revive)
+        return
+    engine.linearise()
+    before, goal = engine.state(), engine.bound()
+    engine.sweep(adapt, revive)
+    for _ in range(_HALVINGS):
+        if engine.bound() >= goal - _SLACK * engine.rows:
+            return
+        engine.blend(before)
