@@ -12,7 +12,7 @@ from ahofm_keras.terms import InteractionTerm
 
 
 def forget_posterior(model: Any) -> None:
-    """The weights come from elsewhere: what the model holds of their uncertainty is not true any more."""
+    """The weights come from elsewhere: what the model knew of their uncertainty is no longer true."""
     if model.posterior is not None:
         model.posterior.dispersion.assign(0.0)
 

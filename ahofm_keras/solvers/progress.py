@@ -23,9 +23,9 @@ class _Line(keras.callbacks.Callback):
         self._started = time.perf_counter()
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        self._text = f"{self._compose(epoch + 1, logs or {})}  {time.perf_counter() - self._started:.1f}
-        s" now = time.perf_counter() if sys.stdout.isatty() and now - self._shown >
-        self._SECONDS_BETWEEN:
+        now = time.perf_counter()
+        self._text = f"{self._compose(epoch + 1, logs or {})}  {now - self._started:.1f} s"
+        if sys.stdout.isatty() and now - self._shown > self._SECONDS_BETWEEN:
             self._shown = now
             print(f"\r{self._text}", end="", flush=True)
 

@@ -13,7 +13,7 @@ _START_VARIANCE = 0.05
 
 
 def draw_factors(groups: list[FactorGroup], seed: int) -> None:
-    """Smooth random factors, so small that all interactions of an order are a small part of the response.
+    """Smooth random factors: all interactions of an order are a small part of the response.
 
     The coefficient of a function of penalty s is drawn with standard deviation 1 / (1 + s / s_1), s_1
     the smallest that is not 0: lines and the first few wiggles.

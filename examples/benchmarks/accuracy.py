@@ -138,18 +138,17 @@ def ahofm(order: int) -> Predict:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ak.AhofmWarning)  # test rows outside the training range
             predicted = model.predict(rows.test)
-        return predicted, {"edf": edf_by_order(history.history)}
+        return predicted, {"edf": edf_by_order(model, history.history)}
 
     return predict
 
 
-def edf_by_order(history: Mapping[str, list[Any]]) -> list[float]:
-    """Effective degrees of freedom of the last sweep: main effects, pairs, ...; NaN without any."""
-    recorded = history.get("edf") or [float("nan")]
-    last = recorded[-1]
-    if isinstance(last, Mapping):
-        last = [last[order] for order in sorted(last)]
-    return [float(value) for value in np.atleast_1d(last)]
+def edf_by_order(model: Any, history: Mapping[str, list[Any]]) -> list[float]:
+    """Effective degrees of freedom: main effects, pairs, ...; else their sum; NaN without any."""
+    posterior = getattr(model, "posterior", None)
+    if posterior is not None:
+        return [float(np.sum(edf)) for edf in (posterior.linear_edf, *posterior.factor_edf)]
+    return [float(history.get("edf", [np.nan])[-1])]
 
 
 def ebm(bags: int | None) -> Predict:
@@ -284,7 +283,7 @@ def mean_errors(results: Results) -> pd.DataFrame:
 
 
 def print_table(title: str, labels: list[str], rows: Mapping[str, list[str]]) -> None:
-    width = max(16, *(len(label) + 2 for label in labels))
+    width = max(19, *(len(label) + 2 for label in labels))
     print(f"\n{title}")
     print(f"{'':22}" + "".join(f"{label:>{width}}" for label in labels))
     for name, cells in rows.items():
