@@ -13,6 +13,7 @@ from typing import Any
 import keras
 import numpy as np
 from keras import ops
+from scipy import stats
 from scipy.optimize import brentq
 
 from ahofm_keras.errors import DataError
@@ -42,10 +43,12 @@ class Family:
             dispersion 1.
         slope: derivative of the mean by the predictor, as a function of the mean, NumPy.
         variance: of the response at dispersion 1, as a function of the mean, NumPy.
+        distribution: `(mean, dispersion) ->` the response's distribution in SciPy.
         support: `(y,) -> bool array` of the values that the response may take.
         support_text: the same in words.
         scaled: whether the response is standardised inside, because the family is equivariant.
         dispersed: whether the dispersion is estimated, not 1.
+        discrete: whether the response is a whole number.
     """
 
     name: str
@@ -55,10 +58,12 @@ class Family:
     unit_deviance: Callable[[Array, Array, Namespace], Array]
     slope: Callable[[np.ndarray], np.ndarray]
     variance: Callable[[np.ndarray], np.ndarray]
+    distribution: Callable[[np.ndarray, float], Any]
     support: Callable[[np.ndarray], np.ndarray]
     support_text: str
     scaled: bool = False
     dispersed: bool = False
+    discrete: bool = False
 
     def check_response(self, y: np.ndarray, label: str) -> None:
         """Raise a `DataError` where the response leaves the family's support."""
@@ -130,6 +135,7 @@ FAMILIES: dict[str, Family] = {
             lambda y, mean, xp: (y - mean) ** 2,
             np.ones_like,
             np.ones_like,
+            lambda mean, dispersion: stats.norm(mean, np.sqrt(dispersion)),
             np.isfinite,
             "finite",
             scaled=True,
@@ -143,8 +149,10 @@ FAMILIES: dict[str, Family] = {
             _bernoulli_deviance,
             lambda mean: mean * (1 - mean),
             lambda mean: mean * (1 - mean),
+            lambda mean, dispersion: stats.bernoulli(mean),
             lambda y: (y == 0) | (y == 1),
             "0 or 1",
+            discrete=True,
         ),
         Family(
             "poisson",
@@ -154,8 +162,10 @@ FAMILIES: dict[str, Family] = {
             _poisson_deviance,
             lambda mean: mean,
             lambda mean: mean,
+            lambda mean, dispersion: stats.poisson(mean),
             lambda y: np.isfinite(y) & (y >= 0) & (y == np.floor(y)),
             "whole numbers from 0 on",
+            discrete=True,
         ),
         Family(
             "gamma",
@@ -165,6 +175,7 @@ FAMILIES: dict[str, Family] = {
             _gamma_deviance,
             lambda mean: mean,
             lambda mean: mean**2,
+            lambda mean, dispersion: stats.gamma(1 / dispersion, scale=mean * dispersion),
             lambda y: np.isfinite(y) & (y > 0),
             "above 0",
             dispersed=True,

@@ -14,13 +14,15 @@ import tensorflow as tf
 
 from ahofm_keras.bases import EXTRAPOLATIONS
 from ahofm_keras.data import batch_rows
-from ahofm_keras.errors import DataError
+from ahofm_keras.errors import DataError, NotFittedError
 from ahofm_keras.families import Deviance, HalfDeviance, get_family
+from ahofm_keras.intervals import band_of_link, band_of_mean
 from ahofm_keras.layers import Posterior, Predictor
 from ahofm_keras.model.arguments import (
     check_callbacks,
     check_choice,
     check_class_weight,
+    check_level,
     check_seed,
     check_share,
     check_unknown,
@@ -143,6 +145,11 @@ class AdditiveModel(keras.Model):
     def posterior(self) -> Posterior | None:
         """The layer that holds the posterior of all coefficients, where a fit gave one."""
         return self._posterior
+
+    @property
+    def has_posterior(self) -> bool:
+        """Whether the last fit left a posterior."""
+        return self._posterior is not None and float(self._posterior.dispersion) > 0
 
     def attach_posterior(self) -> Posterior:
         """The layer that holds the posterior; made where there is none."""
@@ -326,6 +333,7 @@ class AdditiveModel(keras.Model):
         callbacks: Any = None,
         *,
         type: str = "response",
+        interval: float | None = None,
     ) -> Any:
         """Predict.
 
@@ -334,12 +342,19 @@ class AdditiveModel(keras.Model):
             type: `"response"` (mean), `"link"` (predictor), or `"terms"`: a data frame with a column a
                 term (an order of an `ahofm`), whose sum with `model.intercept` (also in the frame's
                 `attrs`) and the offset is the link.
+            interval: level of intervals, e.g. 0.95, after a fit with `solver="variational"`. A data frame
+                comes back: with `type="response"` the columns `mean`, `lower` and `upper` (credible band of
+                the mean), `predictive_lower` and `predictive_upper` (interval of a new response); with
+                `type="link"` the columns `link`, `se`, `lower`, `upper`.
 
         Returns:
             `(n,)` array, or a data frame.
         """
         check_choice("type", type, PREDICTION_TYPES)
         check_whole(1, batch_size=batch_size, steps=steps)
+        if interval is not None:
+            check_level(interval)
+            return self._predict_interval(x, batch_size, steps, type, interval)
         batches = self._prediction_batches(x, batch_size or _PREDICTION_ROWS)
         with own_errors():
             if type == "response":
@@ -353,6 +368,34 @@ class AdditiveModel(keras.Model):
             frame.index = x.index[: len(frame)]
         frame.attrs["intercept"] = self.intercept
         return frame
+
+    def _predict_interval(
+        self, x: Any, batch_size: int | None, steps: int | None, type: str, level: float
+    ) -> pd.DataFrame:
+        if type == "terms":
+            raise DataError('`interval` goes with type="response" or type="link".')
+        if not self.has_posterior:
+            raise NotFittedError(
+                'Intervals need the posterior that `fit` with solver="variational" leaves in the model.'
+            )
+        batches = self._prediction_batches(x, batch_size or _PREDICTION_ROWS)
+        with own_errors():
+            predicted = self._run("uncertainty", batches, steps)
+        link, error = predicted["link"], predicted["link_se"]
+        if type == "link":
+            frame = band_of_link(link, error, level)
+        else:
+            frame = band_of_mean(self.family, link, error, float(predicted["dispersion"][0]), level)
+        if isinstance(x, pd.DataFrame):
+            frame.index = x.index[: len(frame)]
+        return frame
+
+    def _uncertainty(self) -> dict[str, Any]:
+        """Predictor, its standard error, and the dispersion, as tensors of the graph."""
+        assert self._posterior is not None and self._variance is not None
+        error = self.scale * keras.ops.sqrt(self._variance)
+        dispersion = self._posterior.dispersion * self.scale**2 + 0 * error
+        return {"link": self._graph.link, "link_se": error, "dispersion": dispersion}
 
     def evaluate(  # type: ignore[override]
         self,
@@ -401,7 +444,8 @@ class AdditiveModel(keras.Model):
         """Export as a SavedModel for TF Serving.
 
         `serving_default` takes the raw columns by name and returns `response` and `link`; the endpoint
-        `terms` returns the contribution of each term. An interrupted export leaves what was there.
+        `terms` returns the contribution of each term and, after a variational fit, `uncertainty` the
+        standard error of the link and the dispersion. An interrupted export leaves what was there.
         """
         if kwargs.get("format", "tf_saved_model") != "tf_saved_model":
             raise DataError(f"Only the format 'tf_saved_model' is exported. Received: {kwargs}.")
@@ -411,6 +455,7 @@ class AdditiveModel(keras.Model):
         endpoints = {
             "serving_default": {"response": self._graph.response, "link": self._graph.link},
             **({"terms": terms} if terms else {}),
+            **({"uncertainty": self._uncertainty()} if self.has_posterior else {}),
         }
         with written_whole(filepath, folder_with="saved_model.pb") as path:
             export_saved_model(self._graph.inputs, endpoints, path)
@@ -504,9 +549,10 @@ class AdditiveModel(keras.Model):
         functions = self._functions.value
         if outputs not in functions:
             wanted = {
-                "link": {"link": self._graph.link},
-                "terms": self._scaled_contributions(),
-            }[outputs]
+                "link": lambda: {"link": self._graph.link},
+                "terms": self._scaled_contributions,
+                "uncertainty": self._uncertainty,
+            }[outputs]()
             functions[outputs] = tf.function(keras.Function(self._graph.encoded, wanted))
         run = functions[outputs]
         parts = [run(list(encoded)) for (encoded,) in batches.take(-1 if steps is None else steps)]

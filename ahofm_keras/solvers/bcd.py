@@ -77,7 +77,7 @@ def descend(engine: Engine) -> Steps:
 
 
 def _sweep(engine: Engine, goal: float) -> float:
-    """One sweep, for other families than the gaussian at weights of the current mean, halved if too long."""
+    """One sweep; other families than the gaussian: at weights of the current mean, halved if too long."""
     if engine.family.scaled:
         engine.sweep()
         return engine.objective()

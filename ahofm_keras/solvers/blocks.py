@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ahofm_keras.solvers.gram import CellBasis
-from ahofm_keras.solvers.priors import BlockPrior, Solution
+from ahofm_keras.solvers.priors import ACTIVE, BlockPrior, Solution
 from ahofm_keras.terms import Design, Feature, InteractionTerm, LinearTerm, SmoothTerm
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 # tau at the start, in units of the Gram matrix of a function with variance 1 on each row.
 _START_SHRINKAGE = 1e-3
-# A factor of a feature that has fewer degrees of freedom counts as switched off.
-_ACTIVE = 0.05
 
 
 @dataclass(frozen=True)
@@ -186,7 +184,7 @@ class FactorBlock(Block):
 
     def active(self) -> int:
         """Number of factors that are not switched off."""
-        return int((self.factor_edf > _ACTIVE).sum())
+        return int((self.factor_edf > ACTIVE).sum())
 
     def accept(self, solution: Solution, dispersion: float, gram: np.ndarray) -> None:
         super().accept(solution, dispersion, gram)

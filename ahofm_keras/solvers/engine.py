@@ -149,16 +149,17 @@ class Engine:
 
     # Updates of blocks --------------------------------------------------------------------------
 
-    def sweep(self, adapt: int = 0, revive: bool = False) -> None:
+    def sweep(self, adapt: int = 0, revive: bool = False, cost: float = 0.0) -> None:
         """All blocks once.
 
         Args:
             adapt: Newton steps on the smoothing of each block.
             revive: whether the smoothing of the linear block is chosen from the start again.
+            cost: a factor of a feature that the evidence gains less from is switched off.
         """
         for index, group in enumerate(self.groups):
             for feature in range(len(group.blocks)):
-                self.update_factors(index, feature, adapt)
+                self.update_factors(index, feature, adapt, cost)
         self.update_linear(adapt, revive)
         self.update_dispersion()
 
@@ -175,7 +176,7 @@ class Engine:
         for chunk in self.chunks:
             chunk.linear = block.evaluate(chunk)
 
-    def update_factors(self, index: int, feature: int, adapt: int = 0) -> None:
+    def update_factors(self, index: int, feature: int, adapt: int = 0, cost: float = 0.0) -> None:
         """All factors of one feature in one order.
 
         Without the feature, e_d = slope phi + rest. The expected square of the residual is quadratic in
@@ -193,7 +194,7 @@ class Engine:
             linear = (chunk.target - chunk.fit()) * moments.slopes - moments.slope_covariance()
             gram = gram + basis.gram(chunk.weight * moments.slope_products())
             rhs = rhs + basis.sums(chunk.weight * linear)
-        self._solve(block, *block.to_coordinates(gram, rhs), adapt)
+        self._solve(block, *block.to_coordinates(gram, rhs), adapt, cost)
         for chunk in self.chunks:
             chunk.moments[index].add(*block.phi(chunk.bases[block.position], self.random))
 
@@ -209,11 +210,15 @@ class Engine:
                 fresh.add(*block.phi(chunk.bases[block.position].take(lossy), self.random))
         moments.replace(lossy, fresh)
 
-    def _solve(self, block: Block, gram: np.ndarray, rhs: np.ndarray, adapt: int) -> None:
+    def _solve(
+        self, block: Block, gram: np.ndarray, rhs: np.ndarray, adapt: int, cost: float = 0.0
+    ) -> None:
         if adapt:
             solution = block.prior.adapt(gram, rhs, self.dispersion, adapt)
         else:
             solution = block.prior.solve(gram, rhs, self.dispersion)
+        if cost:
+            solution = block.prior.switch_off(solution, gram, rhs, self.dispersion, cost)
         block.accept(solution, self.dispersion, gram)
 
     def update_dispersion(self) -> None:

@@ -17,6 +17,8 @@ _LONGEST_STEP = 4.0
 _RANGE = 25.0
 _HALVINGS = 12
 _REVIVING_STEPS = 15
+# A group with fewer degrees of freedom counts as switched off.
+ACTIVE = 0.05
 
 
 class Solution(NamedTuple):
@@ -127,6 +129,28 @@ class BlockPrior:
             self.parameters, solution = trial, better
             if gain < 1e-6:
                 break
+        return solution
+
+    def switch_off(
+        self, solution: Solution, gram: np.ndarray, rhs: np.ndarray, dispersion: float, cost: float
+    ) -> Solution:
+        """Do without the groups that gain the evidence less than their cost, the weakest first.
+
+        Args:
+            solution: at the current parameters.
+            gram, rhs, dispersion: the block's system.
+            cost: of one group.
+        """
+        edf = np.einsum("ij,ji->i", solution.inverse, gram)
+        by_group = np.bincount(self.groups[self._penalised], edf[self._penalised], len(self.free))
+        for group in np.argsort(by_group):
+            if by_group[group] < ACTIVE or not self.free[group, 1]:
+                continue
+            trial = self.parameters.copy()
+            trial[group, 1] = self.start[group, 1] + _RANGE
+            candidate = self.solve(gram, rhs, dispersion, trial)
+            if candidate.evidence >= solution.evidence - cost:
+                self.parameters, solution = trial, candidate
         return solution
 
     def revive(self, gram: np.ndarray, rhs: np.ndarray, dispersion: float) -> None:

@@ -1,4 +1,4 @@
-"""Switch off what the data does not need: whole orders, then single factors.
+"""Switch off what the data does not need: factors of single features, whole factors, whole orders.
 
 Every (lambda, tau) is chosen by the data, and a bound that is maximised over hundreds of them rises on
 pure noise. The price of each is the Occam factor that integrating it out would give: a logarithm that
@@ -27,12 +27,7 @@ def score(engine: Engine) -> float:
 
 
 def prune(engine: Engine) -> Iterator[Engine | None]:
-    """Try to do without each order, then without the weakest factors; an attempt counts as a sweep."""
-    for key in [(group.term.name, group.place) for group in reversed(engine.groups)]:
-        rest = [group for group in engine.groups if (group.term.name, group.place) != key]
-        yield None
-        _attempt(engine, rest)
-        yield engine
+    """Try to do without the weakest factors, then without each order; an attempt counts as a sweep."""
     weakest = _weakest(engine)
     while weakest:
         yield None
@@ -40,7 +35,11 @@ def prune(engine: Engine) -> Iterator[Engine | None]:
         yield engine
         if dropped:
             weakest = _weakest(engine)
-
+    for key in [(group.term.name, group.place) for group in reversed(engine.groups)]:
+        rest = [group for group in engine.groups if (group.term.name, group.place) != key]
+        yield None
+        _attempt(engine, rest)
+        yield engine
 
 def _attempt(engine: Engine, groups: list[FactorGroup]) -> bool:
     """Go on with fewer factors for a few sweeps; come back if that was not worth it."""

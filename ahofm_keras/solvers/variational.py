@@ -17,7 +17,7 @@ import numpy as np
 from ahofm_keras.solvers.engine import Engine, State
 from ahofm_keras.solvers.job import FitJob
 from ahofm_keras.solvers.posterior import read_posterior, write_posterior
-from ahofm_keras.solvers.pruning import prune, score
+from ahofm_keras.solvers.pruning import COST, prune, score
 from ahofm_keras.solvers.starts import draw_factors
 from ahofm_keras.solvers.sweeps import Steps, announced, make_engine, run_sweeps
 
@@ -104,23 +104,23 @@ def _climb(engine: Engine) -> Steps:
     """Sweeps that choose the smoothing too, until the bound stands still."""
     bounds = [engine.bound()]
     for sweep in count(1):
-        revive = sweep % _REVIVE_EVERY == _WINDOW
+        phase = sweep % _REVIVE_EVERY
         yield None
-        _sweep(engine, adapt=1, revive=revive)
+        _sweep(engine, adapt=1, revive=phase == _WINDOW, cost=0.0 if phase else COST)
         bounds.append(engine.bound())
         yield engine
         if sweep > _WINDOW and bounds[-1] - bounds[-1 - _WINDOW] < _WINDOW * _GAIN * engine.rows:
             return
 
 
-def _sweep(engine: Engine, adapt: int = 0, revive: bool = False) -> None:
-    """One sweep, for other families than the gaussian at weights of the current mean, halved if too long."""
+def _sweep(engine: Engine, adapt: int = 0, revive: bool = False, cost: float = 0.0) -> None:
+    """One sweep; other families than the gaussian: at weights of the current mean, halved if too long."""
     if engine.family.scaled:
-        engine.sweep(adapt, revive)
+        engine.sweep(adapt, revive, cost)
         return
     engine.linearise()
     before, goal = engine.state(), engine.bound()
-    engine.sweep(adapt, revive)
+    engine.sweep(adapt, revive, cost)
     for _ in range(_HALVINGS):
         if engine.bound() >= goal - _SLACK * engine.rows:
             return

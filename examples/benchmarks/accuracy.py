@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import sys
 import time
@@ -30,6 +31,7 @@ import numpy as np
 import pandas as pd
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+logging.getLogger("tensorflow").setLevel(logging.ERROR)  # many models in one process are what is wanted
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,7 @@ def histogram_boosting(rows: Split) -> tuple[np.ndarray, dict[str, Any]]:
     for name in rows.texts:
         levels = sorted(train[name].unique())
         train[name] = pd.Categorical(train[name], levels)
-        test[name] = pd.Categorical(test[name], levels)
+        test[name] = pd.Categorical(test[name].where(test[name].isin(levels)), levels)
     model = HistGradientBoostingRegressor(categorical_features="from_dtype", random_state=rows.seed)
     return model.fit(train, rows.y).predict(test), {}
 
@@ -283,7 +285,7 @@ def mean_errors(results: Results) -> pd.DataFrame:
 
 
 def print_table(title: str, labels: list[str], rows: Mapping[str, list[str]]) -> None:
-    width = max(19, *(len(label) + 2 for label in labels))
+    width = 2 + max(len(text) for texts in (labels, *rows.values()) for text in texts)
     print(f"\n{title}")
     print(f"{'':22}" + "".join(f"{label:>{width}}" for label in labels))
     for name, cells in rows.items():

@@ -265,6 +265,14 @@ def cell(value: float, width: int, digits: int) -> str:
     return f"{value:{width}.{digits}f}" if np.isfinite(value) else f"{'-':>{width}}"
 
 
+def label(setting: Mapping[str, Any]) -> str:
+    """What a run is about, and the cores that it may use."""
+    given = [f"{key} {value:,}" for key, value in setting.items() if value is not None]
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count()
+    return f"{', '.join(given)}; cores {cores}"
+
+
 def print_row(features: int, solver: str, results: Results) -> None:
     figures = results[features, solver]
     if "fit" not in figures:
@@ -288,8 +296,7 @@ def print_row(features: int, solver: str, results: Results) -> None:
 
 def print_table(fixed: Mapping[str, Any], sizes: list[int], solvers: list[str], limit: float) -> Results:
     """Measure and print p by p: the ratios of a row need the other rows of its p."""
-    label = ", ".join(f"{key} {value}" for key, value in fixed.items() if value is not None)
-    print(f"\nall pairs of p features ({label}, {os.cpu_count()} cores)")
+    print(f"\nall pairs of p features, {label(fixed)}")
     print(
         f"{'p':>4}  {'solver':14}{'fit, s':>10}{'total, s':>10}{'peak, MB':>10}{'grown':>8}{'error':>10}"
         f"{'fit/var.':>10}{'total/var.':>12}{'error/bam':>11}",
@@ -358,12 +365,11 @@ def print_verdict(wanted: str, measured: str, holds: bool) -> None:
     print(f"{wanted:52}{measured:50}{answer}")
 
 
-def print_million(rows: int, solver: str, signal: float, seed: int) -> None:
-    setting = Setting(rows, features=10, signal=signal, seed=seed, rank=5)
+def print_million(setting: Setting, solver: str = "variational") -> None:
     figures = in_own_process(setting, solver)
     if not figures:
         raise SystemExit(1)
-    print(f"\n{rows:,} rows, 10 features, all pairs, F = 5, {solver}, {os.cpu_count()} cores")
+    print(f"\nall pairs, {solver}, {label(vars(setting))}")
     print(f"{'fit, s':>10}{'total, s':>10}{'peak, MB':>10}{'grown':>10}{'error':>10}")
     print(
         f"{figures['fit']:10.1f}{figures['total']:10.1f}{figures['peak']:10.0f}{figures['grown']:10.0f}"
@@ -402,7 +408,8 @@ def main() -> None:
     quick = arguments.quick
     if arguments.million:
         rows = arguments.rows or (100_000 if quick else 1_000_000)
-        print_million(rows, "variational", arguments.signal, arguments.seed)
+        rank = arguments.rank or 5
+        print_million(Setting(rows, 10, arguments.signal, arguments.waves, arguments.seed, rank))
         return
     solvers = choose_solvers(arguments.skip, arguments.discrete)
     fixed = {
