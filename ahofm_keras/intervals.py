@@ -51,9 +51,9 @@ def band_of_mean(
 def predictive_quantile(
     family: Family, link: np.ndarray, error: np.ndarray, dispersion: float, probability: float
 ) -> np.ndarray:
-    """Quantile of a new response: of the family's distribution, averaged over the predictor's posterior."""
+    """Quantile of a new response: the family's, averaged over the posterior of the predictor."""
     if family.scaled:  # both parts are gaussian
-        return stats.norm.ppf(probability, link, np.sqrt(error**2 + dispersion))
+        return np.asarray(stats.norm.ppf(probability, link, np.sqrt(error**2 + dispersion)))
     parts = [
         _mixture_quantile(family, link[rows], error[rows], dispersion, probability)
         for rows in (slice(start, start + _ROWS) for start in range(0, len(link), _ROWS))

@@ -342,10 +342,10 @@ class AdditiveModel(keras.Model):
             type: `"response"` (mean), `"link"` (predictor), or `"terms"`: a data frame with a column a
                 term (an order of an `ahofm`), whose sum with `model.intercept` (also in the frame's
                 `attrs`) and the offset is the link.
-            interval: level of intervals, e.g. 0.95, after a fit with `solver="variational"`. A data frame
-                comes back: with `type="response"` the columns `mean`, `lower` and `upper` (credible band of
-                the mean), `predictive_lower` and `predictive_upper` (interval of a new response); with
-                `type="link"` the columns `link`, `se`, `lower`, `upper`.
+            interval: level of intervals, e.g. 0.95, after a fit with `solver="variational"`. With
+                `type="response"` a frame comes back with `mean`, `lower` and `upper` (credible band of
+                the mean), `predictive_lower` and `predictive_upper` (interval of a new response);
+                with `type="link"` one with `link`, `se`, `lower`, `upper`.
 
         Returns:
             `(n,)` array, or a data frame.
@@ -392,7 +392,7 @@ class AdditiveModel(keras.Model):
 
     def _uncertainty(self) -> dict[str, Any]:
         """Predictor, its standard error, and the dispersion, as tensors of the graph."""
-        assert self._posterior is not None and self._variance is not None
+        assert self._posterior is not None
         error = self.scale * keras.ops.sqrt(self._variance)
         dispersion = self._posterior.dispersion * self.scale**2 + 0 * error
         return {"link": self._graph.link, "link_se": error, "dispersion": dispersion}

@@ -19,7 +19,7 @@ from ahofm_keras.solvers.weights import read_weights
 SWEEPS = 1000
 PATIENCE = 20
 # The fit has converged when the objective falls by less than this share in a sweep.
-_FALL = 1e-7
+_FALL = 1e-6
 _HALVINGS = 10
 
 
@@ -77,7 +77,7 @@ def descend(engine: Engine) -> Steps:
 
 
 def _sweep(engine: Engine, goal: float) -> float:
-    """One sweep; other families than the gaussian: at weights of the current mean, halved if too long."""
+    """One sweep; for other families than the gaussian at current weights, and halved if too long."""
     if engine.family.scaled:
         engine.sweep()
         return engine.objective()

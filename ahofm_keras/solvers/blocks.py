@@ -119,7 +119,6 @@ class LinearBlock(Block):
         ends = self.flat + np.cumsum([len(feature.eigenvalues) for feature in self.features])
         begins = [self.flat, *ends]
         self.slices = [slice(int(a), int(b)) for a, b in zip(begins, ends, strict=False)]
-        self.gram = np.zeros((len(self.mean), len(self.mean)))
 
     @property
     def flat(self) -> int:

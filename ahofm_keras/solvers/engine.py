@@ -7,6 +7,10 @@ blocks).
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,6 +71,7 @@ class Engine:
         self.dispersion = 1.0
         self.linear = LinearBlock(design, len(rows), random)
         self.groups = make_groups(design, len(rows), random)
+        self.linear_gram: Any = None
         self.chunks = list(read_chunks(design, rows, shift, chunk_rows))
         self.rebuild()
 
@@ -83,9 +88,7 @@ class Engine:
     def restore(self, state: State) -> None:
         """Come back to a state."""
         self.dispersion = state.dispersion
-        gram = self.linear.gram
         self.linear = state.linear.copy()
-        self.linear.gram = gram  # of these rows, at these weights
         self.groups = [group.copy() for group in state.groups]
         self.rebuild()
 
@@ -104,8 +107,13 @@ class Engine:
 
     def rebuild(self) -> None:
         """The fit on all rows, from the blocks."""
-        for chunk in self.chunks:
-            self._evaluate(chunk, self.random)
+        self._each(lambda chunk: self._evaluate(chunk, self.random))
+
+    def _each(self, work: Callable[[Chunk], Any]) -> list[Any]:
+        """Some work on every chunk, several at a time: NumPy computes outside Python's lock."""
+        if len(self.chunks) == 1:
+            return [work(self.chunks[0])]
+        return list(_pool().map(work, self.chunks))
 
     def _evaluate(self, chunk: Chunk, random: bool) -> None:
         chunk.linear = self.linear.evaluate(chunk)
@@ -131,21 +139,25 @@ class Engine:
 
     def linearise(self, start: bool = False) -> None:
         """Working response and weights at the current mean, or at rough means to start from."""
-        for chunk in self.chunks:
-            mean = self.family.rough_mean(chunk.y) if start else self._mean(chunk)
-            if self.family.scaled:
-                chunk.target = (chunk.y - chunk.offset) / self.scale
-                continue
-            eta = self.family.link_function(mean) if start else chunk.offset + self.scale * chunk.fit()
-            slope = np.maximum(self.family.slope(mean), _LEAST_SLOPE)
-            variance = np.maximum(self.family.variance(mean), _LEAST_SLOPE)
-            chunk.weight = chunk.case_weight * slope**2 / variance
-            chunk.target = (eta - chunk.offset + (chunk.y - mean) / slope) / self.scale
-        gram = np.zeros_like(self.linear.gram)
-        for chunk in self.chunks:
-            dense = self.linear.dense(chunk) * np.sqrt(chunk.weight)
-            gram += dense @ dense.T
-        self.linear.gram = gram
+        if self.family.scaled and self.linear_gram is not None:
+            return  # the response is its own working response, and weights do not change
+        self._each(lambda chunk: self._linearise(chunk, start))
+        self.linear_gram = sum(self._each(self._sum_linear_gram))
+
+    def _linearise(self, chunk: Chunk, start: bool) -> None:
+        if self.family.scaled:
+            chunk.target = (chunk.y - chunk.offset) / self.scale
+            return
+        mean = self.family.rough_mean(chunk.y) if start else self._mean(chunk)
+        eta = self.family.link_function(mean) if start else chunk.offset + self.scale * chunk.fit()
+        slope = np.maximum(self.family.slope(mean), _LEAST_SLOPE)
+        variance = np.maximum(self.family.variance(mean), _LEAST_SLOPE)
+        chunk.weight = chunk.case_weight * slope**2 / variance
+        chunk.target = (eta - chunk.offset + (chunk.y - mean) / slope) / self.scale
+
+    def _sum_linear_gram(self, chunk: Chunk) -> np.ndarray:
+        dense = self.linear.dense(chunk) * np.sqrt(chunk.weight)
+        return dense @ dense.T
 
     # Updates of blocks --------------------------------------------------------------------------
 
@@ -166,15 +178,19 @@ class Engine:
     def update_linear(self, adapt: int = 0, revive: bool = False) -> None:
         """Intercept, linear terms and smooths, jointly."""
         block = self.linear
-        rhs = np.zeros(len(block.mean))
-        for chunk in self.chunks:
+
+        def collect(chunk: Chunk) -> np.ndarray:
             rest = chunk.target - (chunk.fit() - chunk.linear)
-            rhs += block.sums(chunk, chunk.weight * rest)
-        if revive:
-            block.prior.revive(block.gram, rhs, self.dispersion)
-        self._solve(block, block.gram, rhs, adapt)
-        for chunk in self.chunks:
+            return block.sums(chunk, chunk.weight * rest)
+
+        def evaluate(chunk: Chunk) -> None:
             chunk.linear = block.evaluate(chunk)
+
+        rhs = sum(self._each(collect))
+        if revive:
+            block.prior.revive(self.linear_gram, rhs, self.dispersion)
+        self._solve(block, self.linear_gram, rhs, adapt)
+        self._each(evaluate)
 
     def update_factors(self, index: int, feature: int, adapt: int = 0, cost: float = 0.0) -> None:
         """All factors of one feature in one order.
@@ -184,19 +200,23 @@ class Engine:
         slope E rest + their covariance.
         """
         block = self.groups[index].blocks[feature]
-        gram: Any = 0.0
-        rhs: Any = 0.0
-        for chunk in self.chunks:
+
+        def take_out(chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
             basis, moments = chunk.bases[block.position], chunk.moments[index]
             means, covariances = block.phi(basis, self.random)
             moments.remove(means, covariances)
             self._repair(chunk, index, feature, means, covariances)
             linear = (chunk.target - chunk.fit()) * moments.slopes - moments.slope_covariance()
-            gram = gram + basis.gram(chunk.weight * moments.slope_products())
-            rhs = rhs + basis.sums(chunk.weight * linear)
-        self._solve(block, *block.to_coordinates(gram, rhs), adapt, cost)
-        for chunk in self.chunks:
+            products = chunk.weight * moments.slope_products()
+            return basis.gram(products), basis.sums(chunk.weight * linear)
+
+        def put_in(chunk: Chunk) -> None:
             chunk.moments[index].add(*block.phi(chunk.bases[block.position], self.random))
+
+        sums = self._each(take_out)
+        gram, rhs = sum(gram for gram, _ in sums), sum(rhs for _, rhs in sums)
+        self._solve(block, *block.to_coordinates(gram, rhs), adapt, cost)
+        self._each(put_in)
 
     def _repair(self, chunk: Chunk, index: int, feature: int, means: Any, covariances: Any) -> None:
         """Where taking the feature out lost digits, put the others together from nothing."""
@@ -239,7 +259,7 @@ class Engine:
                 squares = squares + moments.variance
             total += float(chunk.weight @ squares)
         if self.random:
-            total += float(np.einsum("ij,ji->", self.linear.covariance, self.linear.gram))
+            total += float(np.einsum("ij,ji->", self.linear.covariance, self.linear_gram))
         return total
 
     def deviance(self) -> float:
@@ -284,3 +304,8 @@ class Engine:
     def active(self) -> int:
         """Number of factors of single features that are not switched off."""
         return sum(block.active() for group in self.groups for block in group.blocks)
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count(), "ahofm_keras")

@@ -29,6 +29,7 @@ class CellBasis:
         cells, values = _locate_cells(basis, np.asarray(places, float))
         self.width = len(values)
         self.order = np.argsort(cells, kind="stable")
+        self._place = np.argsort(self.order, kind="stable")
         self._values = np.ascontiguousarray(values[:, self.order])
         filled, starts = np.unique(cells[self.order], return_index=True)
         self._bounds = [*starts.tolist(), len(cells)]
@@ -83,9 +84,7 @@ class CellBasis:
         grouped = np.empty((inner.shape[1], len(self)))
         for cell, (start, stop) in enumerate(zip(self._bounds, self._bounds[1:], strict=False)):
             np.matmul(inner[cell], values[:, start:stop], out=grouped[:, start:stop])
-        spread = np.empty_like(grouped)
-        spread[:, self.order] = grouped
-        return spread
+        return np.take(grouped, self._place, axis=1)
 
     def _collect(self, weights: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Sum over the rows of each cell of weights `(P, n)` times values `(width, n)`."""

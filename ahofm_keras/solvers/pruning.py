@@ -41,6 +41,7 @@ def prune(engine: Engine) -> Iterator[Engine | None]:
         _attempt(engine, rest)
         yield engine
 
+
 def _attempt(engine: Engine, groups: list[FactorGroup]) -> bool:
     """Go on with fewer factors for a few sweeps; come back if that was not worth it."""
     before, goal = engine.state(), score(engine)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -59,8 +60,10 @@ def read_chunks(
     columns = arrays.pop(0) if design.of_kind(LinearTerm) else nothing
     offset = arrays.pop(0) if design.of_kind(OffsetTerm) else np.zeros(len(rows))
     weight = np.ones(len(rows)) if rows.weight is None else np.asarray(rows.weight, float)
-    for start in range(0, len(rows), chunk_rows):
-        part = slice(start, start + chunk_rows)
+    count = -(-len(rows) // chunk_rows)
+    bounds = np.linspace(0, len(rows), count + 1).astype(int)
+    for start, stop in pairwise(bounds):
+        part = slice(start, stop)
         y = np.asarray(rows.y[part], float)
         bases = [
             CellBasis(feature.basis, np.asarray(places[part, position], float))

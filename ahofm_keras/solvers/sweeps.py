@@ -92,7 +92,7 @@ def run_sweeps(
     callbacks.on_train_end(logs)
     if more and not model.stop_training:
         warn(
-            f"The fit reached its last sweep ({epochs}) before it converged. "
+            f"The fit reached its last epoch (sweep {epochs}) before it converged. "
             "Call `fit` again to go on, or raise `epochs`."
         )
     return history

@@ -114,7 +114,7 @@ def _climb(engine: Engine) -> Steps:
 
 
 def _sweep(engine: Engine, adapt: int = 0, revive: bool = False, cost: float = 0.0) -> None:
-    """One sweep; other families than the gaussian: at weights of the current mean, halved if too long."""
+    """One sweep; for other families than the gaussian at current weights, and halved if too long."""
     if engine.family.scaled:
         engine.sweep(adapt, revive, cost)
         return

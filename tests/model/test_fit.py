@@ -1,4 +1,4 @@
-"""Behaviour of `fit` with solver="adam", and of `evaluate`."""
+"""Behaviour of `fit`, mostly with solver="adam", of callbacks with every solver, and of `evaluate`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 import tensorflow as tf
 
 import ahofm_keras as ak
+from ahofm_keras.solvers import SOLVERS
 
 FAMILIES = ("gaussian", "bernoulli", "poisson", "gamma")
 FORMULA = "gaussian ~ s(x1, k=6) + x3"
@@ -27,7 +28,9 @@ def new_model(data: pd.DataFrame, formula: str = FORMULA, **options: Any) -> ak.
 
 def fit(model: ak.AdditiveModel, data: Any, *arguments: Any, **options: Any) -> keras.callbacks.History:
     """A fit of 2 epochs of 4 batches unless told otherwise; that it did not converge is no news."""
-    options = {"epochs": 2, "batch_size": 60, "verbose": 0, "solver": "adam"} | options
+    options = {"epochs": 2, "verbose": 0, "solver": "adam"} | options
+    if options["solver"] == "adam":
+        options = {"batch_size": 60} | options
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The fit reached its last epoch", ak.AhofmWarning)
         return model.fit(data, *arguments, **options)
@@ -255,26 +258,81 @@ def test_watching_batches_does_not_change_the_fit(plain: ak.AdditiveModel, frame
     assert_same_weights(watched, plain, rtol=1e-5, atol=1e-6)
 
 
-def test_lambda_callback_sees_the_weights_and_logs(frame: pd.DataFrame) -> None:
-    model = new_model(frame)
+EVERY_SOLVER = pytest.mark.parametrize("solver", sorted(SOLVERS))
+# A model that no solver fits in one sweep.
+PRODUCT = "gaussian ~ ahofm(x1, x2, D=2, F=2, df=5)"
+
+
+@EVERY_SOLVER
+def test_lambda_callback_sees_the_weights_and_logs(frame: pd.DataFrame, solver: str) -> None:
+    model = new_model(frame, PRODUCT)
     seen: list[tuple[np.ndarray, set[str]]] = []
     callback = keras.callbacks.LambdaCallback(
         on_epoch_end=lambda epoch, logs: seen.append((model.get_weights()[0].copy(), set(logs)))
     )
-    fit(model, frame, callbacks=[callback])
-    assert not np.allclose(seen[0][0], seen[1][0])
-    assert seen[0][1] == {"deviance", "loss", "val_deviance", "val_loss"}
+    fit(model, frame, callbacks=[callback], solver=solver, validation_split=0.15)
+    assert not np.array_equal(seen[0][0], seen[1][0])
+    assert seen[0][1] >= {"deviance", "loss", "val_deviance", "val_loss"}
 
 
-def test_csv_logger(frame: pd.DataFrame, tmp_path: Path) -> None:
+@EVERY_SOLVER
+def test_weights_are_in_the_model_at_the_end_of_an_epoch(frame: pd.DataFrame, solver: str) -> None:
+    """What the logs say of the validation rows is what the model predicts for them at that moment."""
+    held_out = frame.iloc[:50]
+    model = new_model(frame, PRODUCT)
+    seen: list[float] = []
+
+    def predict(epoch: int, logs: Any) -> None:
+        mean = model.predict(held_out)
+        seen.append(unit_deviance("gaussian", held_out.gaussian.to_numpy(), mean).mean())
+
+    callback = keras.callbacks.LambdaCallback(on_epoch_end=predict)
+    history = fit(
+        model, frame, callbacks=[callback], solver=solver, epochs=3, validation_data=held_out
+    ).history
+    np.testing.assert_allclose(history["val_deviance"], seen, rtol=1e-4)
+
+
+@EVERY_SOLVER
+def test_hooks_come_in_order(frame: pd.DataFrame, solver: str) -> None:
+    seen: list[str] = []
+
+    class Record(keras.callbacks.Callback):
+        def on_train_begin(self, logs: Any = None) -> None:
+            seen.append("begin")
+
+        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+            seen.append(f"epoch {epoch}")
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            seen.append("batch")
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            seen.append(f"end {epoch}")
+
+        def on_train_end(self, logs: Any = None) -> None:
+            seen.append("end")
+
+    history = fit(new_model(frame, PRODUCT), frame, callbacks=[Record()], solver=solver, initial_epoch=1)
+    assert history.epoch == [1]
+    assert [entry for entry in seen if entry != "batch"] == ["begin", "epoch 1", "end 1", "end"]
+    assert seen.count("batch") >= 1
+
+
+@EVERY_SOLVER
+def test_csv_logger(frame: pd.DataFrame, tmp_path: Path, solver: str) -> None:
     callback = keras.callbacks.CSVLogger(str(tmp_path / "log.csv"))
-    history = fit(new_model(frame), frame, epochs=3, callbacks=[callback]).history
+    history = fit(
+        new_model(frame, PRODUCT), frame, epochs=3, callbacks=[callback], solver=solver,
+        validation_split=0.15,
+    ).history  # fmt: skip
     log = pd.read_csv(tmp_path / "log.csv")
     np.testing.assert_allclose(log.val_deviance, history["val_deviance"], rtol=1e-6)
 
 
-def test_a_callback_may_stop_the_training(frame: pd.DataFrame) -> None:
-    model = new_model(frame)
+@EVERY_SOLVER
+def test_a_callback_may_stop_the_training(frame: pd.DataFrame, solver: str) -> None:
+    model = new_model(frame, PRODUCT)
 
     def stop(epoch: int, logs: Any) -> None:
         model.stop_training = epoch == 2
@@ -282,15 +340,36 @@ def test_a_callback_may_stop_the_training(frame: pd.DataFrame) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         history = model.fit(
-            frame, epochs=50, verbose=0, callbacks=[keras.callbacks.LambdaCallback(on_epoch_end=stop)]
+            frame,
+            epochs=50,
+            verbose=0,
+            solver=solver,
+            callbacks=[keras.callbacks.LambdaCallback(on_epoch_end=stop)],
         )
     assert history.epoch == [0, 1, 2]
 
 
-def test_checkpoint_can_be_loaded(frame: pd.DataFrame, tmp_path: Path) -> None:
-    model = new_model(frame)
+@EVERY_SOLVER
+def test_early_stopping_of_the_user_restores_its_best_weights(frame: pd.DataFrame, solver: str) -> None:
+    """A callback that thinks the first epoch was the best gets all of its state back."""
+    model = new_model(frame, PRODUCT)
+    kept: list[list[np.ndarray]] = []
+    record = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda e, logs: kept.append(model.get_weights())
+    )
+    stopping = keras.callbacks.EarlyStopping(
+        "deviance", mode="max", patience=2, restore_best_weights=True
+    )
+    fit(model, frame, epochs=20, solver=solver, callbacks=[record, stopping])
+    for found, expected in zip(model.get_weights(), kept[stopping.best_epoch], strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@EVERY_SOLVER
+def test_checkpoint_can_be_loaded(frame: pd.DataFrame, tmp_path: Path, solver: str) -> None:
+    model = new_model(frame, PRODUCT)
     callback = keras.callbacks.ModelCheckpoint(str(tmp_path / "epoch_{epoch}.keras"))
-    fit(model, frame, validation_split=0.0, callbacks=[callback])
+    fit(model, frame, validation_split=0.0, callbacks=[callback], solver=solver)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["epoch_1.keras", "epoch_2.keras"]
     loaded = keras.models.load_model(tmp_path / "epoch_2.keras")
     np.testing.assert_allclose(loaded.predict(frame), model.predict(frame), rtol=1e-6)
@@ -306,7 +385,11 @@ def stopped(frame: pd.DataFrame) -> tuple[ak.AdditiveModel, keras.callbacks.Hist
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Values outside the training range")
         history = model.fit(
-            frame.iloc[:30], verbose=0, validation_data=held_out, callbacks=[keras.callbacks.History()]
+            frame.iloc[:30],
+            solver="adam",
+            verbose=0,
+            validation_data=held_out,
+            callbacks=[keras.callbacks.History()],
         )
     return model, history, held_out
 

@@ -23,7 +23,7 @@ def smooth_data(rows: int = 400, seed: int = 1) -> pd.DataFrame:
 def short_fit(data: pd.DataFrame, formula: str, **kwargs: object) -> ak.AdditiveModel:
     model = ak.AdditiveModel(formula, data, **kwargs)
     with pytest.warns(ak.AhofmWarning, match="reached its last epoch"):
-        model.fit(data, epochs=25, verbose=0)
+        model.fit(data, epochs=25, verbose=0, solver="adam")
     return model
 
 

@@ -1,0 +1,364 @@
+"""`fit(solver="variational")`: what it finds, what it leaves out, and what cannot break it."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ahofm_keras as ak
+from ahofm_keras.bases import evaluate_basis
+from ahofm_keras.solvers import variational
+from ahofm_keras.terms import InteractionTerm
+from tests.solvers.conftest import (
+    all_features,
+    draw_response,
+    fit_quietly,
+    make_engine,
+    pair_frame,
+    true_pair,
+)
+
+
+def fit_new(
+    formula: str, data: pd.DataFrame, family: str = "gaussian", seed: int = 0, **options: Any
+) -> tuple[ak.AdditiveModel, dict[str, list[float]]]:
+    model = ak.AdditiveModel(formula, data, family=family, seed=seed)
+    return model, fit_quietly(model, data, "variational", **options)
+
+
+def interaction_edf(model: ak.AdditiveModel) -> float:
+    return float(sum(np.asarray(edf).sum() for edf in model.posterior.factor_edf))
+
+
+def subset_variances(model: ak.AdditiveModel, data: pd.DataFrame) -> dict[tuple[int, ...], float]:
+    """Variance of the effect of each subset of features, over the product of their margins."""
+    variances: dict[tuple[int, ...], float] = {}
+    for term in model.design.of_kind(InteractionTerm):
+        layer = model.get_layer(term.name)
+        for place, order in enumerate(term.orders):
+            second = []
+            for position, factors in zip(
+                term.features, np.asarray(layer.coefficients(place)), strict=True
+            ):
+                feature = model.design.features[position]
+                B = evaluate_basis(feature.basis, data[feature.label].to_numpy())
+                phi = B @ factors[: B.shape[1]]
+                second.append(phi.T @ phi / len(data))
+            for subset in combinations(range(len(term.features)), order.order):
+                variances[subset] = float(np.prod([second[j] for j in subset], axis=0).sum())
+    return variances
+
+
+def assert_finite(model: ak.AdditiveModel, data: pd.DataFrame) -> None:
+    trained = [v for v in model.weights if v not in model.posterior.weights]
+    assert len(trained) < len(model.weights)
+    assert all(np.isfinite(np.asarray(values)).all() for values in trained)
+    for weight in model.posterior.weights:
+        smoothing = "smoothing" in weight.name  # of what is switched off: inf
+        assert not np.isnan(np.asarray(weight)).any()
+        assert smoothing or np.isfinite(np.asarray(weight)).all()
+    assert np.isfinite(model.predict(data)).all()
+
+
+# What it finds
+
+
+@pytest.mark.parametrize(
+    ("features", "D", "seed"), [(5, 2, 0), (5, 2, 1), (5, 2, 2), (5, 3, 3), (8, 2, 4), (8, 3, 5)]
+)
+def test_noise_has_no_interactions(features: int, D: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    data = pd.DataFrame(rng.normal(size=(400, features)), columns=[f"x{j}" for j in range(features)])
+    data["y"] = rng.normal(size=400)
+    model, history = fit_new(f"y ~ ahofm({all_features(data)}, D={D})", data, seed=seed)
+    assert interaction_edf(model) < 1
+    assert history["edf"][-1] < 8
+    assert float(model.posterior.dispersion) == pytest.approx(1, abs=0.1)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_one_true_pair_is_found_among_45(seed: int) -> None:
+    data = pair_frame(1000, 10, seed=seed)
+    rng = np.random.default_rng(seed)
+    data["y"] = np.sin(3 * data.x3) * data.x7 * 2 + data.x0 + 0.5 * rng.normal(size=1000)
+    model, _ = fit_new(f"y ~ ahofm({all_features(data)}, D=2)", data, seed=seed)
+    variances = subset_variances(model, data)
+    assert len(variances) == 45
+    assert max(variances, key=variances.get) == (3, 7)
+    assert variances[3, 7] > 0.95 * sum(variances.values())
+    error = model.predict(data) - (np.sin(3 * data.x3) * data.x7 * 2 + data.x0)
+    assert np.mean(error**2) < 0.1 * 0.25
+
+
+def test_a_true_triple_is_found() -> None:
+    data = pair_frame(800, 4)
+    truth = 4 * data.x0 * data.x1 * data.x2
+    data["y"] = truth + 0.2 * np.random.default_rng(0).normal(size=800)
+    model, _ = fit_new("y ~ ahofm(x0, x1, x2, x3, D=3)", data)
+    variances = subset_variances(model, data)
+    assert variances[0, 1, 2] > 0.9 * sum(variances.values())
+    assert np.mean((model.predict(data) - truth) ** 2) < 0.3 * 0.04
+
+
+def test_the_dispersion_is_that_of_the_noise() -> None:
+    data = pair_frame(600, 3)
+    model, _ = fit_new("y ~ ahofm(x0, x1, x2, D=2)", data)
+    noise = float(model.posterior.dispersion) * model.scale**2
+    assert noise == pytest.approx(0.09, rel=0.15)
+
+
+def test_rows_of_weight_zero_do_not_lower_the_dispersion() -> None:
+    data = pair_frame(600, 2)
+    data.loc[300:, "y"] += 50
+    model = ak.AdditiveModel("y ~ s(x0) + s(x1) + ahofm(x0, x1, D=2)", data)
+    weight = np.repeat([1.0, 0.0], 300)
+    fit_quietly(model, data, "variational", sample_weight=weight)
+    assert float(model.posterior.dispersion) * model.scale**2 == pytest.approx(0.09, rel=0.2)
+
+
+@pytest.mark.parametrize("family", ["bernoulli", "poisson", "gamma"])
+def test_other_families_find_the_truth_as_well_as_the_true_terms_do(family: str) -> None:
+    data, test = pair_frame(1500, 4, family), pair_frame(4000, 4, family, seed=1)
+    limits = {name: (-1.0, 1.0) for name in "x0 x1 x2 x3".split()}
+    inside = np.all([test[name].between(data[name].min(), data[name].max()) for name in limits], axis=0)
+    test = test[inside]
+    model, _ = fit_new("y ~ ahofm(x0, x1, x2, x3, D=2)", data, family)
+    known = ak.AdditiveModel("y ~ s(x0, df=4) + x0:x1", data, family=family)
+    fit_quietly(known, data, "bcd")
+    assert model.evaluate(test)[1] <= 1.03 * known.evaluate(test)[1]
+    link = model.predict(test, type="link")
+    assert np.corrcoef(link, true_pair(test))[0, 1] > 0.97
+    assert np.polyfit(true_pair(test), link, 1)[0] == pytest.approx(1, abs=0.15)
+
+
+# Exact where the model is linear
+
+
+def test_smooths_alone_are_the_bayesian_linear_model() -> None:
+    data = pair_frame(150, 2)
+    data["group"] = np.random.default_rng(0).choice(["a", "b", "c"], 150)
+    formula = "y ~ x1 + s(x0) + s(group)"
+    model, history = fit_new(formula, data)
+    layer = model.posterior
+    engine = make_engine(formula, data)
+    features = [engine.design.features[term.feature] for term in engine.linear.smooths]
+    parts = [
+        evaluate_basis(feature.basis, data[feature.label].to_numpy()) @ feature.transform
+        for feature in features
+    ]
+    X = np.column_stack([np.ones(150), (data.x1 - data.x1.mean()) / data.x1.std(ddof=0), *parts])
+    precisions = [np.zeros(2)]
+    for (smoothing, shrinkage), feature in zip(
+        np.asarray(layer.linear_smoothing), features, strict=True
+    ):
+        precisions.append(np.exp(smoothing) * feature.eigenvalues + np.exp(shrinkage))
+    A = X.T @ X + np.diag(np.concatenate(precisions))
+    target = (data.y - model.predictor.shift) / model.scale
+    eta = X @ np.linalg.solve(A, X.T @ target)
+    np.testing.assert_allclose(model.predict(data), model.predictor.shift + model.scale * eta, atol=1e-4)
+    root = np.asarray(layer.linear_root)
+    wanted = float(layer.dispersion) * np.linalg.inv(A)
+    np.testing.assert_allclose(root @ root.T, wanted, rtol=1e-4, atol=1e-6 * np.abs(wanted).max())
+    np.testing.assert_allclose(layer.linear_edf, np.linalg.solve(A, X.T @ X).diagonal(), atol=1e-5)
+    assert history["edf"][-1] == pytest.approx(np.trace(np.linalg.solve(A, X.T @ X)), abs=1e-4)
+
+
+def test_a_lambda_that_is_given_stays() -> None:
+    data = pair_frame(200, 2)
+    model, _ = fit_new("y ~ s(x0, sp=0.3) + s(x1)", data)
+    given, chosen = np.exp(np.asarray(model.posterior.linear_smoothing))
+    assert given[0] == pytest.approx(200 * 0.3, rel=1e-9)
+    assert given[1] == 0
+    assert abs(np.log(chosen[0] / (200 * model.design.terms[1].smoothing))) > 1e-3
+    other, _ = fit_new("y ~ s(x0, sp=3000.0) + s(x1)", data)
+    assert other.posterior.linear_edf[1:].numpy().sum() < model.posterior.linear_edf[1:].numpy().sum()
+
+
+# Starts, seeds, chunks
+
+
+def test_same_seed_same_weights_other_seed_others() -> None:
+    data = pair_frame(150, 3)
+    formula = "y ~ ahofm(x0, x1, x2, D=2, F=2)"
+    models = [fit_new(formula, data, seed=seed)[0] for seed in (0, 0, 1)]
+    first, again, other = [model.get_layer("ahofm_x0_x1_x2").coordinates(0) for model in models]
+    np.testing.assert_array_equal(first, again)
+    assert np.abs(first - other).max() > 1e-3
+
+
+def test_the_seed_of_the_fit_goes_before_that_of_the_model() -> None:
+    data = pair_frame(150, 3)
+    formula = "y ~ ahofm(x0, x1, x2, D=2, F=2)"
+    one, _ = fit_new(formula, data, seed=1)
+    other = ak.AdditiveModel(formula, data)
+    fit_quietly(other, data, "variational", seed=1)
+    np.testing.assert_array_equal(*(m.get_layer("ahofm_x0_x1_x2").coordinates(0) for m in (one, other)))
+
+
+@pytest.mark.parametrize("family", ["gaussian", "poisson"])
+def test_chunks_change_nothing(family: str) -> None:
+    data = pair_frame(120, 3, family)
+    engines = []
+    for chunk_rows in (13, 120):
+        engine = make_engine(
+            "y ~ ahofm(x0, x1, x2, D=3, F=2)", data, family=family, chunk_rows=chunk_rows
+        )
+        for _ in variational.ascend(engine, seed=0):
+            pass
+        engines.append(engine)
+    assert len(engines[0].chunks) > 9
+    assert engines[0].bound() == pytest.approx(engines[1].bound(), rel=1e-8)
+    for first, second in zip(engines[0].blocks, engines[1].blocks, strict=True):
+        np.testing.assert_allclose(first.mean, second.mean, rtol=1e-6, atol=1e-8)
+
+
+def test_restarts_keep_the_best_bound() -> None:
+    data = pair_frame(150, 5, seed=3)
+    data["y"] += data.x2 * np.sin(4 * data.x3) + data.x3 * data.x4 * data.x1 + 0.3 * data.x0
+    formula = "y ~ ahofm(x0, x1, x2, x3, x4, D=2, F=2)"
+    alone = [fit_new(formula, data, seed=seed)[1]["bound"][-1] for seed in range(3)]
+    model, history = fit_new(formula, data, restarts=2)
+    assert np.ptp(alone) > 1e-3
+    # What is active has a price, so the kept fit may lie a little below.
+    assert history["bound"][-1] > max(alone) - 10
+    assert min(abs(np.array(alone) - history["bound"][-1])) < 1e-6 * abs(history["bound"][-1])
+    assert len(history["bound"]) > 3 * 20
+    assert interaction_edf(model) > 3
+
+
+def test_bounds_rise_and_are_reported() -> None:
+    data = pair_frame(150, 3)
+    model, history = fit_new("y ~ ahofm(x0, x1, x2, D=2, F=3)", data)
+    bounds = np.array(history["bound"])
+    np.testing.assert_allclose(history["loss"], -bounds / 150, rtol=1e-12)
+    assert bounds[-1] > bounds[0]
+    assert history["deviance"][-1] == pytest.approx(model.evaluate(data)[1], rel=1e-5)
+
+
+def test_a_sweep_is_an_epoch_and_the_last_one_warns() -> None:
+    data = pair_frame(100, 2)
+    model = ak.AdditiveModel("y ~ ahofm(x0, x1, D=2, F=1)", data)
+    with pytest.warns(ak.AhofmWarning, match="last sweep"):
+        history = fit_quietly(model, data, "variational", epochs=4)
+    assert len(history["bound"]) == 4
+    assert float(model.posterior.dispersion) > 0
+
+
+# Hard data
+
+
+def count_frame(rows: int = 200) -> pd.DataFrame:
+    data = pair_frame(rows, 2, "poisson")
+    data["y"] = (
+        np.random.default_rng(0).poisson(np.exp(12 + 3 * data.x0 + data.x0 * data.x1)).astype(float)
+    )
+    return data
+
+
+def test_huge_counts_are_fitted() -> None:
+    data = count_frame()
+    model, _ = fit_new("y ~ ahofm(x0, x1, D=2, F=2)", data, "poisson")
+    assert_finite(model, data)
+    error = model.predict(data, type="link") - (12 + 3 * data.x0 + data.x0 * data.x1)
+    assert np.sqrt(np.mean(error**2)) < 0.02
+
+
+@pytest.mark.parametrize("formula", ["y ~ ahofm(x0, x1, D=2, F=2)", "y ~ x0 + s(x1)"])
+def test_separated_classes_are_fitted(formula: str) -> None:
+    data = pair_frame(200, 2)
+    data["y"] = (data.x0 > 0.1).astype(float)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The fit reached its last sweep", ak.AhofmWarning)
+        model, _ = fit_new(formula, data, "bernoulli", epochs=150)
+    assert_finite(model, data)
+    assert ((model.predict(data) > 0.5) == (data.y > 0.5)).mean() > 0.97
+
+
+def hard_frame(family: str, rows: int = 60) -> pd.DataFrame:
+    rng = np.random.default_rng(8)
+    data = pair_frame(rows, 3)
+    data["x1"] = data["x0"]  # equal columns
+    data["x2"] = np.append(np.zeros(rows - 1), 1.0)  # constant but for one row
+    data["group"] = np.append("rare", rng.choice(["a", "b"], rows - 1))
+    data["flag"] = rng.random(rows) < 0.5
+    data["y"] = draw_response(family, 2 * data.x0.to_numpy() * (2.0 * data.flag - 1), rng)
+    return data
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("family", ["gaussian", "bernoulli", "poisson", "gamma"])
+def test_hard_data_leave_weights_finite(family: str, weighted: bool) -> None:
+    data = hard_frame(family)
+    weight = np.random.default_rng(0).integers(0, 3, len(data)).astype(float) if weighted else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ak.AhofmWarning)
+        model, _ = fit_new(
+            "y ~ ahofm(x0, x1, x2, group, flag, D=3, F=2)", data, family, sample_weight=weight
+        )
+    assert_finite(model, data)
+
+
+def test_more_features_than_rows_are_fitted() -> None:
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame(rng.normal(size=(25, 30)), columns=[f"x{j}" for j in range(30)])
+    data["y"] = data.x0 + 0.3 * rng.normal(size=25)
+    model, history = fit_new(f"y ~ ahofm({all_features(data)}, D=2, F=2)", data)
+    assert_finite(model, data)
+    assert history["edf"][-1] < 20
+
+
+def test_class_weights_shift_the_mean() -> None:
+    data = pair_frame(200, 2, "bernoulli")
+    means = []
+    for weight in (None, {0: 1.0, 1: 5.0}, {0: 1.0, 1: 0.0}):
+        model, _ = fit_new("y ~ s(x0) + s(x1)", data, "bernoulli", class_weight=weight)
+        assert_finite(model, data)
+        means.append(model.predict(data).mean())
+    assert means[1] > means[0] + 0.1
+    assert means[2] < 0.1
+
+
+def test_class_weights_are_sample_weights() -> None:
+    data = pair_frame(200, 2, "bernoulli")
+    first, _ = fit_new("y ~ s(x0) + s(x1)", data, "bernoulli", class_weight={0: 0.5, 1: 3.0})
+    weight = np.where(data.y > 0, 3.0, 0.5)
+    second, _ = fit_new("y ~ s(x0) + s(x1)", data, "bernoulli", sample_weight=weight)
+    np.testing.assert_allclose(first.predict(data), second.predict(data), rtol=1e-6)
+
+
+def test_a_response_without_noise_is_fitted() -> None:
+    data = pair_frame(200, 2)
+    data["y"] = 2 + data.x0 * data.x1
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The fit reached its last sweep", ak.AhofmWarning)
+        model, _ = fit_new("y ~ ahofm(x0, x1, D=2, F=2)", data)
+    assert_finite(model, data)
+    assert np.abs(model.predict(data) - data.y).max() < 1e-2
+
+
+def test_no_intercept_and_nothing_linear_can_be_fitted() -> None:
+    data = pair_frame(200, 2)
+    data["y"] = 2 * data.x0 * data.x1 + 0.1 * np.random.default_rng(0).normal(size=200)
+    model, history = fit_new("y ~ ahofm(x0, x1, D=2, F=1, main=False) - 1", data)
+    assert history["deviance"][-1] < 0.02
+    assert_finite(model, data)
+
+
+def test_units_do_not_matter() -> None:
+    data = pair_frame(200, 2)
+    other = data.assign(y=1000 * data.y - 5, x0=data.x0 / 50 + 3)
+    formula = "y ~ ahofm(x0, x1, D=2, F=2)"
+    first, second = fit_new(formula, data)[0], fit_new(formula, other)[0]
+    np.testing.assert_allclose(second.predict(other), 1000 * first.predict(data) - 5, rtol=0, atol=1)
+
+
+@pytest.mark.parametrize("family", ["bernoulli", "poisson"])
+def test_rows_sorted_by_the_response_are_fitted(family: str) -> None:
+    data = pair_frame(20_000, 2, family).sort_values("y")
+    model, _ = fit_new("y ~ s(x0) + s(x1)", data, family)
+    assert_finite(model, data)
