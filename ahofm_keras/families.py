@@ -75,9 +75,9 @@ class Family:
                 f"{int(outside.sum()):,} of {len(y):,} values are not; first at row {row}: {y[row]:g}."
             )
 
-    def rough_mean(self, y: np.ndarray) -> np.ndarray:
+    def rough_mean(self, y: np.ndarray, average: float) -> np.ndarray:
         """A mean of each row to start from: between the response and its average, inside the support."""
-        return (y + np.mean(y)) / 2
+        return (y + average) / 2
 
     def start(self, y: np.ndarray, offset: np.ndarray | float = 0.0) -> float:
         """The intercept of the model without terms: sum of g^-1(a + offset) equals the sum of y."""

@@ -20,7 +20,7 @@ SWEEPS = 1000
 PATIENCE = 20
 # The fit has converged when the objective falls by less than this share in a sweep.
 _FALL = 1e-6
-_HALVINGS = 10
+_HALVINGS = 15
 
 
 def fit_bcd(model: Any, job: FitJob) -> keras.callbacks.History:
@@ -83,11 +83,14 @@ def _sweep(engine: Engine, goal: float) -> float:
         return engine.objective()
     before = engine.state()
     engine.linearise()
-    engine.sweep()
-    value = engine.objective()
-    for _ in range(_HALVINGS):
-        if value <= goal:
-            break
-        engine.blend(before)
+    # Far from the optimum a step of all blocks leads astray where one of the linear block does not.
+    for update in (engine.sweep, engine.update_linear):
+        update()
         value = engine.objective()
-    return value
+        for _ in range(_HALVINGS):
+            if value <= goal:
+                return value
+            engine.blend(before)
+            value = engine.objective()
+        engine.restore(before)
+    return goal

@@ -68,6 +68,9 @@ class Engine:
         self.scale = scale
         self.random = random
         self.rows = len(rows)
+        weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+        self.weighted_rows = int(np.count_nonzero(weight))
+        self._average = float(np.average(rows.y, weights=weight))
         self.dispersion = 1.0
         self.linear = LinearBlock(design, len(rows), random)
         self.groups = make_groups(design, len(rows), random)
@@ -148,7 +151,7 @@ class Engine:
         if self.family.scaled:
             chunk.target = (chunk.y - chunk.offset) / self.scale
             return
-        mean = self.family.rough_mean(chunk.y) if start else self._mean(chunk)
+        mean = self.family.rough_mean(chunk.y, self._average) if start else self._mean(chunk)
         eta = self.family.link_function(mean) if start else chunk.offset + self.scale * chunk.fit()
         slope = np.maximum(self.family.slope(mean), _LEAST_SLOPE)
         variance = np.maximum(self.family.variance(mean), _LEAST_SLOPE)
@@ -245,7 +248,7 @@ class Engine:
         """The prior carries the dispersion too, so its quadratic forms and its size count."""
         if self.random and self.family.dispersed:
             squares = self.expected_squares() + sum(block.penalty(True) for block in self.blocks)
-            count = self.rows + sum(block.prior.size for block in self.blocks)
+            count = self.weighted_rows + sum(block.prior.size for block in self.blocks)
             self.dispersion = max(squares / count, _LEAST_DISPERSION)
 
     # What is maximised --------------------------------------------------------------------------
@@ -282,7 +285,7 @@ class Engine:
         else:
             at_mean = sum(float(c.weight @ (c.target - c.fit()) ** 2) for c in self.chunks)
             total = -(self.expected_squares() - at_mean + self.deviance()) / self.dispersion
-        total -= self.rows * np.log(2 * np.pi * self.dispersion)
+        total -= self.weighted_rows * np.log(2 * np.pi * self.dispersion)
         for block in self.blocks:
             total += block.prior.log_determinant() + block.log_determinant + len(block.mean)
             total -= block.prior.size * np.log(self.dispersion)

@@ -94,7 +94,7 @@ class BlockPrior:
     ) -> Solution:
         """The block's posterior, with all others fixed."""
         precisions = self._parts(self.parameters if parameters is None else parameters).sum(axis=0)
-        flat = _FLAT * (gram.diagonal() + gram.diagonal().mean()) + 1e-30
+        flat = _FLAT * (gram.diagonal() + np.trace(gram) / max(len(gram), 1)) + 1e-30
         precisions = np.where(self._penalised, precisions, flat)
         # Rows and columns scaled to a unit diagonal: precisions range over 20 orders of magnitude.
         scale = 1 / np.sqrt(gram.diagonal() + precisions)

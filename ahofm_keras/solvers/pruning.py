@@ -14,6 +14,7 @@ import numpy as np
 
 from ahofm_keras.solvers.blocks import FactorGroup
 from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.priors import ACTIVE
 
 COST = 2.0
 _TOLERANCE = 0.05
@@ -40,6 +41,20 @@ def prune(engine: Engine) -> Iterator[Engine | None]:
         yield None
         _attempt(engine, rest)
         yield engine
+
+
+def drop_idle(engine: Engine) -> None:
+    """Leave out factors that are active in fewer features than a product has: they add nothing."""
+    groups = []
+    for group in engine.groups:
+        edf = np.array([block.factor_edf for block in group.blocks])
+        idle = (edf > ACTIVE).sum(axis=0) < group.order
+        for factor in np.flatnonzero(idle)[::-1]:
+            group = group.without(int(factor))
+        groups += [group] if group.rank else []
+    if sum(group.rank for group in groups) < sum(group.rank for group in engine.groups):
+        engine.groups = groups
+        engine.rebuild()
 
 
 def _attempt(engine: Engine, groups: list[FactorGroup]) -> bool:

@@ -17,17 +17,20 @@ import numpy as np
 from ahofm_keras.solvers.engine import Engine, State
 from ahofm_keras.solvers.job import FitJob
 from ahofm_keras.solvers.posterior import read_posterior, write_posterior
-from ahofm_keras.solvers.pruning import COST, prune, score
+from ahofm_keras.solvers.pruning import COST, drop_idle, prune, score
 from ahofm_keras.solvers.starts import draw_factors
 from ahofm_keras.solvers.sweeps import Steps, announced, make_engine, run_sweeps
 
 SWEEPS = 500
 _LINEAR_STEPS = 10
 _WARM_SWEEPS = 15
+# Warming up ends earlier where the objective falls by less than this share in a sweep.
+_WARM_FALL = 2e-3
 # A fit has converged when the bound gains less than this a row and sweep, over the last sweeps.
-_GAIN = 1e-4
+_GAIN = 4e-4
 _WINDOW = 5
-_REVIVE_EVERY = 10
+# In one of these many sweeps weak factors are switched off, in another the linear block is revived.
+_ROUND = 10
 # With more rows than twice this many a sample of them finds the start.
 _SAMPLE_ROWS = 50_000
 # By how much, a row, the bound may fall in a sweep of a family that is not gaussian before it is halved.
@@ -91,25 +94,38 @@ def ascend(engine: Engine, seed: int) -> Steps:
     engine.update_dispersion()
     if engine.groups:
         draw_factors(engine.groups, seed)
-        engine.rebuild()
-        for _ in range(_WARM_SWEEPS):
-            yield from announced(engine, lambda: _sweep(engine))
+        yield from _warm_up(engine)
     yield from _climb(engine)
     if engine.groups:
         yield from prune(engine)
         yield from _climb(engine)
 
 
+def _warm_up(engine: Engine) -> Steps:
+    """Sweeps at the smoothing that df asks for, while they change much."""
+    engine.rebuild()
+    value = engine.objective()
+    for _ in range(_WARM_SWEEPS):
+        before = value
+        yield from announced(engine, lambda: _sweep(engine))
+        value = engine.objective()
+        if before - value < _WARM_FALL * before:
+            return
+
+
 def _climb(engine: Engine) -> Steps:
     """Sweeps that choose the smoothing too, until the bound stands still."""
     bounds = [engine.bound()]
     for sweep in count(1):
-        phase = sweep % _REVIVE_EVERY
+        phase = sweep % _ROUND
         yield None
         _sweep(engine, adapt=1, revive=phase == _WINDOW, cost=0.0 if phase else COST)
+        if not phase:
+            drop_idle(engine)
         bounds.append(engine.bound())
         yield engine
-        if sweep > _WINDOW and bounds[-1] - bounds[-1 - _WINDOW] < _WINDOW * _GAIN * engine.rows:
+        # Not while the window holds a sweep that switched factors off: the bound may have fallen.
+        if phase >= _WINDOW and bounds[-1] - bounds[-1 - _WINDOW] < _WINDOW * _GAIN * engine.rows:
             return
 
 

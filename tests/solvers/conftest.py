@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import pandas as pd
 import pytest
+from threadpoolctl import threadpool_limits
 
 import ahofm_keras as ak
 from ahofm_keras.bases import evaluate_basis, locate, locate_levels
@@ -20,6 +21,9 @@ from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.terms import Design, LinearTerm, OffsetTerm, fit_terms
 from ahofm_keras.transforms import evaluate_expression
+
+# As `fit` does: threads inside small products only wait for each other.
+threadpool_limits(1, "blas")
 
 FAMILIES = ("gaussian", "bernoulli", "poisson", "gamma")
 

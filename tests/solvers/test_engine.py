@@ -312,6 +312,26 @@ def test_smoothing_steps_raise_the_bound_to_where_it_is_flat(order: int) -> None
             engine.update_factors(order - 2, 1)
 
 
+def test_reviving_keeps_smoothing_that_was_better() -> None:
+    engine, _ = mixed_engine(random=True)
+    engine.update_linear(adapt=50)
+    best, prior = engine.bound(), engine.linear.prior
+    prior.start = prior.parameters + 20  # where the evidence is flat and steps do not come back from
+    engine.update_linear(revive=True)
+    assert engine.bound() >= best - 1e-8 * engine.rows
+
+
+def test_reviving_brings_a_smooth_back() -> None:
+    engine, _ = mixed_engine(random=True)
+    engine.update_linear(adapt=50)
+    best, prior = engine.bound(), engine.linear.prior
+    prior.parameters = prior.parameters + 20
+    engine.update_linear(adapt=1)
+    assert engine.bound() < best - 1
+    engine.update_linear(revive=True)
+    assert engine.bound() > best - 0.1
+
+
 def random_problem(seed: int) -> tuple[str, pd.DataFrame, np.ndarray | None]:
     """Small data with all that makes block updates hard."""
     rng = np.random.default_rng([seed, 7])
@@ -344,7 +364,7 @@ def test_the_bound_never_falls(seed: int) -> None:
     draw_posterior(engine, seed, spread=0.5)
     engine.sweep()
     bound = engine.bound()
-    for adapt, revive in [(0, False), (0, True), (1, False), (1, True), (1, False)]:
+    for adapt, revive in [(0, False), (1, False), (1, True), (1, False)]:
         engine.sweep(adapt, revive)
         previous, bound = bound, engine.bound()
         assert np.isfinite(bound)
