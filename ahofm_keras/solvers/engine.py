@@ -70,7 +70,7 @@ class Engine:
         self.rows = len(rows)
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight
         self.weighted_rows = int(np.count_nonzero(weight))
-        self._average = float(np.average(rows.y, weights=weight))
+        self._average = float(np.mean(rows.y))
         self.dispersion = 1.0
         self.linear = LinearBlock(design, len(rows), random)
         self.groups = make_groups(design, len(rows), random)
