@@ -13,7 +13,7 @@ demo: $(VENV)/ready
 	$(RUN) examples/quickstart.py
 
 test: $(VENV)/ready
-	$(RUN) -m pytest
+	$(RUN) -m pytest -n 2
 
 check: $(VENV)/ready
 	$(VENV)/bin/ruff check .

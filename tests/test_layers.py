@@ -34,6 +34,7 @@ from ahofm_keras.layers import (
     Offset,
     ParametricColumns,
     Positions,
+    Posterior,
     Predictor,
     Response,
     Smooth,
@@ -157,6 +158,24 @@ CASES = {
     "Predictor": Case(
         lambda **options: Predictor(1990.5, 3.0, True, **options), _contributions, "float64"
     ),
+    "Posterior": Case(
+        lambda **options: Posterior(
+            True,
+            0,
+            [(0, 1, CUBIC.transform), (1, 0, PARABOLA.transform)],
+            [
+                {
+                    "order": 2,
+                    "rank": 3,
+                    "features": [[0, 0], [1, 0], [0, 1]],
+                    "transforms": [CUBIC.transform, PARABOLA.transform, CUBIC.transform],
+                }
+            ],
+            **options,
+        ),
+        _bases,
+        "float64",
+    ),
     "Response": Case(
         lambda **options: Response("poisson", **options), lambda _: _tensor(ROWS)("float64"), "float64"
     ),
@@ -226,7 +245,8 @@ def test_outputs_and_weights_have_the_shape_and_precision_announced(name: str, d
     output = layer(*inputs)
     assert np.isfinite(np.asarray(output)).all()
     assert keras.backend.standardize_dtype(output.dtype) == (case.output or dtype)
-    assert {keras.backend.standardize_dtype(w.dtype) for w in layer.weights} <= {dtype}
+    kept = "float64" if name == "Posterior" else dtype
+    assert {keras.backend.standardize_dtype(w.dtype) for w in layer.weights} <= {kept}
     announced = layer.compute_output_spec(*inputs)
     assert tuple(announced.shape) == tuple(output.shape)
     assert keras.backend.standardize_dtype(announced.dtype) == (case.output or dtype)
@@ -240,7 +260,7 @@ def test_a_graph_of_any_number_of_rows_gives_the_same_outputs(name: str) -> None
     inputs = case.inputs("float32")
     layer = case.make(dtype="float32")
     wanted = layer(*inputs)
-    rows_last = name in ("Smooth", "FactorizedInteraction")
+    rows_last = name in ("Smooth", "FactorizedInteraction", "Posterior")
 
     def placeholder(tensor: Any) -> Any:
         shape = list(tensor.shape)
@@ -263,7 +283,7 @@ def test_a_training_step_moves_every_weight(name: str, dtype: str) -> None:
     layer = case.make(dtype=dtype)
     inputs = case.inputs(dtype)
     layer(*inputs)
-    before = layer.get_weights()
+    before = [np.asarray(weight) for weight in layer.trainable_weights]
     assert bool(before) == (name in ("Smooth", "FactorizedInteraction", "Linear", "Predictor"))
     if not before:
         return

@@ -46,7 +46,8 @@ class Posterior(keras.layers.Layer):
         interactions: Sequence[dict[str, Any]],
         **kwargs: Any,
     ) -> None:
-        super().__init__(autocast=False, dtype="float64", trainable=False, **kwargs)
+        fixed = {"autocast": False, "dtype": "float64", "trainable": False}
+        super().__init__(**{**kwargs, **fixed})
         self.intercept = bool(intercept)
         self.columns = columns
         self.smooths = [(basis, place, np.asarray(t, float)) for basis, place, t in smooths]
@@ -107,6 +108,9 @@ class Posterior(keras.layers.Layer):
             spread = ops.einsum("frk,rn->fkn", roots[:, :own], functions)
             moments.add(means, ops.einsum("fkn,gkn->fgn", spread, spread))
         return moments.variance
+
+    def compute_output_shape(self, bases_shape: Any, columns_shape: Any = None) -> tuple[int | None]:
+        return (columns_shape[0] if columns_shape is not None else bases_shape[0][2],)
 
     def compute_output_spec(self, bases: Sequence[Array], columns: Array = None) -> Any:
         rows = columns.shape[0] if columns is not None else bases[0].shape[2]

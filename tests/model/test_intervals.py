@@ -1,0 +1,116 @@
+"""`predict(interval=)`: bands of the mean, predictive intervals, saved and exported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import keras
+import numpy as np
+import pandas as pd
+import pytest
+import tensorflow as tf
+from scipy import stats
+
+import ahofm_keras as ak
+from ahofm_keras.families import FAMILIES, get_family
+from ahofm_keras.intervals import predictive_quantile
+
+COLUMNS = ["mean", "lower", "upper", "predictive_lower", "predictive_upper"]
+
+
+def test_columns_and_their_order(fitted: ak.AdditiveModel, frame: pd.DataFrame) -> None:
+    band = fitted.predict(frame, interval=0.9)
+    assert list(band) == COLUMNS
+    np.testing.assert_allclose(band["mean"], fitted.predict(frame), rtol=1e-6)
+    assert (band.lower < band["mean"]).all()
+    assert (band["mean"] < band.upper).all()
+    assert (band.predictive_lower <= band.predictive_upper).all()
+    assert band.index.equals(frame.index)
+
+
+def test_a_higher_level_is_wider(fitted: ak.AdditiveModel, frame: pd.DataFrame) -> None:
+    narrow, wide = (fitted.predict(frame, interval=level) for level in (0.5, 0.99))
+    assert (wide.lower < narrow.lower).all()
+    assert (wide.upper > narrow.upper).all()
+    assert (wide.predictive_lower <= narrow.predictive_lower).all()
+
+
+def test_link_has_a_standard_error(fitted: ak.AdditiveModel, frame: pd.DataFrame) -> None:
+    link = fitted.predict(frame, type="link", interval=0.95)
+    band = fitted.predict(frame, interval=0.95)
+    np.testing.assert_allclose(link.upper - link.link, 1.959964 * link.se, rtol=1e-6)
+    inverse = fitted.family.inverse_link
+    np.testing.assert_allclose(band.lower, inverse(link.lower.to_numpy(), np), rtol=1e-9)
+
+
+def test_a_saved_model_gives_the_same(
+    fitted: ak.AdditiveModel, frame: pd.DataFrame, tmp_path: Path
+) -> None:
+    fitted.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    pd.testing.assert_frame_equal(
+        loaded.predict(frame, interval=0.95), fitted.predict(frame, interval=0.95)
+    )
+
+
+def test_an_exported_model_gives_the_same(
+    fitted: ak.AdditiveModel, frame: pd.DataFrame, tmp_path: Path
+) -> None:
+    fitted.export(tmp_path / "1", verbose=False)
+    serve = tf.saved_model.load(str(tmp_path / "1")).signatures["uncertainty"]
+    kinds = {"number": tf.float64, "text": tf.string, "boolean": tf.bool}
+    columns = {
+        name: tf.constant(frame[name].to_numpy(), kinds[kind])
+        for name, kind in fitted.design.columns.items()
+    }
+    served = serve(**columns)
+    expected = fitted.predict(frame, type="link", interval=0.95)
+    np.testing.assert_allclose(served["link"], expected.link, rtol=1e-5)
+    np.testing.assert_allclose(served["link_se"], expected.se, rtol=1e-4)
+
+
+def test_intervals_need_a_posterior(frame: pd.DataFrame) -> None:
+    model = ak.AdditiveModel("gaussian ~ s(x1, k=6)", frame)
+    with pytest.raises(ak.NotFittedError, match="variational"):
+        model.predict(frame, interval=0.95)
+    model.fit(frame, verbose=0)
+    model.predict(frame, interval=0.95)
+    with pytest.warns(ak.AhofmWarning):
+        model.fit(frame, solver="adam", epochs=1, verbose=0)
+    with pytest.raises(ak.NotFittedError, match="variational"):
+        model.predict(frame, interval=0.95)
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.5, 95, True, "0.95", np.nan])
+def test_levels_that_are_none(fitted: ak.AdditiveModel, frame: pd.DataFrame, level: object) -> None:
+    with pytest.raises(ak.DataError, match="between 0 and 1"):
+        fitted.predict(frame, interval=level)
+
+
+def test_terms_have_no_interval(fitted: ak.AdditiveModel, frame: pd.DataFrame) -> None:
+    with pytest.raises(ak.DataError, match="type="):
+        fitted.predict(frame, type="terms", interval=0.95)
+
+
+@pytest.mark.parametrize("name", sorted(FAMILIES))
+@pytest.mark.parametrize("probability", [0.025, 0.5, 0.975])
+def test_predictive_quantiles_against_draws(name: str, probability: float) -> None:
+    """Of a response whose predictor has mean 0.7 and standard deviation 0.6."""
+    family, rng = get_family(name), np.random.default_rng(0)
+    eta = rng.normal(0.7, 0.6, 400_000)
+    draws = family.distribution(family.inverse_link(eta, np), 0.3).rvs(random_state=rng)
+    found = predictive_quantile(family, np.array([0.7]), np.array([0.6]), 0.3, probability)
+    assert found == pytest.approx(np.quantile(draws, probability), rel=0.03, abs=0.02)
+
+
+@pytest.mark.parametrize("name", sorted(FAMILIES))
+def test_without_uncertainty_quantiles_are_the_familys(name: str) -> None:
+    family, link = get_family(name), np.linspace(-1, 2, 7)
+    expected = family.distribution(family.inverse_link(link, np), 0.4).ppf(0.9)
+    found = predictive_quantile(family, link, np.zeros(7), 0.4, 0.9)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_predictive_interval_of_a_gaussian_is_exact() -> None:
+    found = predictive_quantile(get_family("gaussian"), np.array([1.0]), np.array([3.0]), 16.0, 0.975)
+    assert found == pytest.approx(1 + 5 * stats.norm.ppf(0.975))
