@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ahofm_keras.moments import elementary_symmetric
 from ahofm_keras.solvers.blocks import FactorGroup
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.priors import ACTIVE
@@ -20,6 +21,8 @@ COST = 2.0
 _TOLERANCE = 0.05
 _SWEEPS = 2
 _CANDIDATES = 3
+# What is worth this many times its cost is not tried to be left out.
+_WORTHWHILE = 10.0
 
 
 def score(engine: Engine) -> float:
@@ -38,9 +41,10 @@ def prune(engine: Engine) -> Iterator[Engine | None]:
             weakest = _weakest(engine)
     for key in [(group.term.name, group.place) for group in reversed(engine.groups)]:
         rest = [group for group in engine.groups if (group.term.name, group.place) != key]
-        yield None
-        _attempt(engine, rest)
-        yield engine
+        if len(rest) < len(engine.groups) and _may_go(engine, key):
+            yield None
+            _attempt(engine, rest)
+            yield engine
 
 
 def drop_idle(engine: Engine) -> None:
@@ -73,15 +77,36 @@ def _attempt(engine: Engine, groups: list[FactorGroup]) -> bool:
 
 
 def _weakest(engine: Engine) -> list[list[FactorGroup]]:
-    """The groups without one factor, for the factors with the fewest degrees of freedom in a product."""
+    """The groups without one factor, for the weakest of the factors that may go."""
     candidates = []
-    for place, group in enumerate(engine.groups):
-        for factor in range(group.rank):
-            edf = np.sort([block.factor_edf[factor] for block in group.blocks])
-            candidates.append((float(np.prod(edf[-group.order :])), place, factor))
-    return [
-        _without(engine.groups, place, factor) for _, place, factor in sorted(candidates)[:_CANDIDATES]
-    ]
+    for place, energies in enumerate(_energies(engine)):
+        group = engine.groups[place]
+        for factor, energy in enumerate(energies):
+            active = sum(block.factor_edf[factor] > ACTIVE for block in group.blocks)
+            if energy < _WORTHWHILE * COST * max(active, group.order):
+                candidates.append((energy, place, factor))
+    chosen = sorted(candidates)[:_CANDIDATES]
+    return [_without(engine.groups, place, factor) for _, place, factor in chosen]
+
+
+def _may_go(engine: Engine, key: tuple[str, int]) -> bool:
+    """Whether an order is so weak that the model might do without it."""
+    for group, energies in zip(engine.groups, _energies(engine), strict=True):
+        if (group.term.name, group.place) == key:
+            active = sum(block.active() for block in group.blocks)
+            return float(energies.sum()) < _WORTHWHILE * COST * max(active, group.order)
+    return False
+
+
+def _energies(engine: Engine) -> list[np.ndarray]:
+    """Half the squares of each factor over the dispersion: about what it is worth to the likelihood."""
+    totals = [np.zeros(group.rank) for group in engine.groups]
+    for chunk in engine.chunks:
+        for total, group in zip(totals, engine.groups, strict=True):
+            phi = np.stack([block.phi(chunk.bases[block.position], False)[0] for block in group.blocks])
+            parts = elementary_symmetric(phi, group.order)
+            total += (parts**2) @ chunk.weight / (2 * engine.dispersion)
+    return totals
 
 
 def _without(groups: list[FactorGroup], place: int, factor: int) -> list[FactorGroup]:

@@ -388,7 +388,8 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--waves", type=int, default=2, help="of the truth (2; 3 is more than bam's default basis holds)"
     )
-    parser.add_argument("--rank", type=int, help="F of the ahofm term (the library's default)")
+    # With 5, the library's default, no model of that rank can come near this truth from p = 6 on.
+    parser.add_argument("--rank", type=int, default=10, help="F of the ahofm term (10)")
     parser.add_argument("--seed", type=int, default=0, help="of the simulation")
     parser.add_argument("--skip", type=names, default=[], help=f"of {','.join(SOLVERS)}")
     parser.add_argument("--limit", type=float, default=3600, help="seconds for a fit of bam (3600)")
