@@ -65,7 +65,7 @@ def test_an_exported_model_gives_the_same(
     }
     served = serve(**columns)
     expected = fitted.predict(frame, type="link", interval=0.95)
-    np.testing.assert_allclose(served["link"], expected.link, rtol=1e-5)
+    np.testing.assert_allclose(served["link"], expected.link, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(served["link_se"], expected.se, rtol=1e-4)
 
 
