@@ -8,6 +8,7 @@ import numpy as np
 
 from ahofm_keras.solvers.blocks import FactorGroup
 from ahofm_keras.solvers.engine import Engine, State
+from ahofm_keras.solvers.weights import read_linear_weights
 from ahofm_keras.terms import InteractionTerm
 
 
@@ -77,6 +78,7 @@ def read_posterior(model: Any, engine: Engine) -> State | None:
         if kept.any():
             groups.append(_read_group(layer, place, group, kept))
     linear = state.linear
+    read_linear_weights(model, linear)
     root = np.asarray(layer.linear_root)
     linear.covariance = root @ root.T
     linear.prior.parameters = np.asarray(layer.linear_smoothing)

@@ -42,14 +42,18 @@ def _fill(values: np.ndarray, group: FactorGroup) -> None:
 
 def read_weights(model: Any, engine: Engine) -> None:
     """Weights of the model -> means of the blocks."""
-    block: LinearBlock = engine.linear
-    flat = [np.asarray(model.get_layer(t.name).kernel) for t in engine.design.of_kind(LinearTerm)]
-    if block.intercept:
-        flat.insert(0, np.reshape(np.asarray(model.predictor.bias), 1))
-    smooths = [model.get_layer(term.name).coordinates() for term in block.smooths]
-    block.mean = np.concatenate([np.zeros(0), *flat, *smooths]).astype(float)
+    read_linear_weights(model, engine.linear)
     for group in engine.groups:
         values = model.get_layer(group.term.name).coordinates(group.place)
         for j, own in enumerate(group.blocks):
             own.mean = values[j, : own.width].T.astype(float).reshape(-1)
     engine.rebuild()
+
+
+def read_linear_weights(model: Any, block: LinearBlock) -> None:
+    """Intercept, linear terms and smooths of the model -> mean of the linear block."""
+    flat = [np.asarray(model.get_layer(t.name).kernel) for t in model.design.of_kind(LinearTerm)]
+    if block.intercept:
+        flat.insert(0, np.reshape(np.asarray(model.predictor.bias), 1))
+    smooths = [model.get_layer(term.name).coordinates() for term in block.smooths]
+    block.mean = np.concatenate([np.zeros(0), *flat, *smooths]).astype(float)
