@@ -73,6 +73,11 @@ def _append(part: Array | None, rest: Array | None, namespace: Namespace) -> Arr
     return namespace.concatenate([part, rest], axis=0)
 
 
+def lossy_limit(order: int) -> float:
+    """How many times larger than all others a feature may be that is taken out of e_d."""
+    return float(_LOST ** (1 / (2 * order)))
+
+
 class FactorMoments:
     """First and second moments of e_d of random factors, feature by feature in and out again.
 
@@ -148,8 +153,7 @@ class FactorMoments:
         Each level of the recursion loses as many digits as the feature is larger than the others.
         """
         size = _sizes(means, covariances)
-        limit = _LOST ** (1 / (2 * self.order))
-        return np.flatnonzero((size > limit * np.abs(self._sizes)).any(axis=0))
+        return np.flatnonzero((size > lossy_limit(self.order) * np.abs(self._sizes)).any(axis=0))
 
     def replace(self, rows: np.ndarray, other: FactorMoments) -> None:
         """Take some rows from another state."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ahofm_keras.solvers.gram import CellBasis
+from ahofm_keras.solvers.kernels import Factors
 from ahofm_keras.solvers.priors import ACTIVE, BlockPrior, Solution
 from ahofm_keras.terms import Design, Feature, InteractionTerm, LinearTerm, SmoothTerm
 
@@ -73,13 +73,14 @@ def make_prior(starts: Sequence[PriorStart], flat: int = 0) -> BlockPrior:
 class Block:
     """A block's posterior, and what it gives to the bound."""
 
+    _source: tuple[Solution, float, np.ndarray]
+
     def __init__(self, prior: BlockPrior) -> None:
         self.prior = prior
         size = len(prior.eigenvalues)
         self.mean = np.zeros(size)
-        self.covariance = np.zeros((size, size))
         self.log_determinant = 0.0
-        self.edf = np.zeros(size)
+        self._set(np.zeros((size, size)), np.zeros(size))
 
     def copy(self) -> Any:
         """A copy that can be updated: updates replace arrays, they do not change them."""
@@ -88,11 +89,34 @@ class Block:
         return other
 
     def accept(self, solution: Solution, dispersion: float, gram: np.ndarray) -> None:
-        """Take a new posterior."""
+        """Take a new posterior; covariance and degrees of freedom are computed when they are read."""
         self.mean = solution.mean
-        self.covariance = dispersion * solution.inverse
         self.log_determinant = len(self.mean) * np.log(dispersion) - solution.log_determinant
-        self.edf = np.einsum("ij,ji->i", solution.inverse, gram)
+        self._set(None, None)
+        self._source = solution, dispersion, gram
+
+    def _set(self, covariance: np.ndarray | None, edf: np.ndarray | None) -> None:
+        self._covariance, self._edf = covariance, edf
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """`(m, m)`."""
+        if self._covariance is None:
+            solution, dispersion, _ = self._source
+            self._covariance = dispersion * solution.inverse
+        return self._covariance
+
+    @covariance.setter
+    def covariance(self, value: np.ndarray) -> None:
+        self._covariance = value
+
+    @property
+    def edf(self) -> np.ndarray:
+        """Effective degrees of freedom of each coefficient, `(m,)`."""
+        if self._edf is None:
+            solution, _, gram = self._source
+            self._edf = np.einsum("ij,ij->i", solution.inverse, gram)
+        return self._edf
 
     def penalty(self, random: bool) -> float:
         """E of the quadratic form of the prior."""
@@ -164,7 +188,8 @@ class FactorBlock(Block):
         self.feature = start.feature
         self.position = position
         self.rank = rank
-        self.forms = np.zeros((len(_pairs(rank)[0]), *(2 * [len(self.feature.transform)])))
+        self.random = start.random
+        self._forms: np.ndarray | None = None
 
     @property
     def width(self) -> int:
@@ -187,13 +212,13 @@ class FactorBlock(Block):
 
     def accept(self, solution: Solution, dispersion: float, gram: np.ndarray) -> None:
         super().accept(solution, dispersion, gram)
-        self._update_forms()
+        self._forms = None
 
     def set_posterior(self, mean: np.ndarray, covariance: np.ndarray) -> None:
         """Take a posterior from elsewhere."""
         self.mean, self.covariance = mean, covariance
         _, self.log_determinant = np.linalg.slogdet(covariance)
-        self._update_forms()
+        self._forms = None
 
     def without(self, factor: int) -> FactorBlock:
         """The block with one factor less."""
@@ -201,23 +226,32 @@ class FactorBlock(Block):
         keep = np.repeat(np.arange(self.rank) != factor, self.width)
         other.rank = self.rank - 1
         other.prior = self.prior.without(factor)
-        other.mean, other.edf = self.mean[keep], self.edf[keep]
-        other.covariance = self.covariance[np.ix_(keep, keep)]
+        other.mean = self.mean[keep]
+        other._set(self.covariance[np.ix_(keep, keep)], self.edf[keep])
         _, other.log_determinant = np.linalg.slogdet(other.covariance)
-        other._update_forms()
+        other._forms = None
         return other
 
-    def _update_forms(self) -> None:
-        """Covariances of pairs of factors, in coefficients of the basis functions."""
-        transform = self.feature.transform
-        blocks = self.covariance.reshape(self.rank, self.width, self.rank, self.width).swapaxes(1, 2)
-        forms = transform @ blocks[_pairs(self.rank)] @ transform.T
-        self.forms = (forms + forms.swapaxes(1, 2)) / 2
+    @property
+    def forms(self) -> np.ndarray:
+        """Covariances of pairs of factors as forms of the basis functions, `(M, M, P)`."""
+        if self._forms is None:
+            transform = self.feature.transform
+            shape = self.rank, self.width, self.rank, self.width
+            blocks = self.covariance.reshape(shape).swapaxes(1, 2)
+            forms = transform @ blocks[_pairs(self.rank)] @ transform.T
+            self._forms = np.ascontiguousarray((forms + forms.swapaxes(1, 2)).transpose(1, 2, 0) / 2)
+        return self._forms
 
-    def phi(self, basis: CellBasis, random: bool) -> tuple[np.ndarray, np.ndarray | None]:
-        """Means `(F, n)` and covariances `(F, F, n)` of the factors at the rows."""
-        means = basis.evaluate(self.factors @ self.feature.transform.T)
-        return means, basis.quadratic(self.forms)[_unpack(self.rank)] if random else None
+    @property
+    def posterior(self) -> Factors:
+        """In coefficients of the basis functions."""
+        coefficients = self.factors @ self.feature.transform.T
+        return Factors(coefficients, self.forms if self.random else None)
+
+    def evaluate(self, chunk: Chunk) -> np.ndarray:
+        """Means of the factors at the rows of a chunk, `(F, n)`."""
+        return chunk.bases[self.position].evaluate(self.posterior.coefficients)
 
     def to_coordinates(self, gram: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gram matrices of pairs `(P, M, M)` and sums `(F, M)` of the basis -> the block's system."""
@@ -233,13 +267,6 @@ class FactorBlock(Block):
 def _pairs(rank: int) -> tuple[np.ndarray, np.ndarray]:
     """Factors f <= g."""
     return np.triu_indices(rank)
-
-
-def _unpack(rank: int) -> np.ndarray:
-    """Which pair each (f, g) is, `(F, F)`."""
-    place = np.zeros((rank, rank), int)
-    place[_pairs(rank)] = np.arange(rank * (rank + 1) // 2)
-    return np.maximum(place, place.T)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ blocks).
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -16,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ahofm_keras.families import Family
-from ahofm_keras.moments import FactorMoments
 from ahofm_keras.solvers.blocks import Block, FactorGroup, LinearBlock, make_groups
 from ahofm_keras.solvers.job import Rows
-from ahofm_keras.solvers.rows import CHUNK_ROWS, Chunk, read_chunks
+from ahofm_keras.solvers.kernels import System, get_kernels
+from ahofm_keras.solvers.rows import CHUNK_ROWS, Chunk, count_cores, read_chunks
 from ahofm_keras.terms import Design
 
 # Working weights and slopes stay above this: a row of a mean at the edge of the support says nothing.
@@ -75,7 +74,8 @@ class Engine:
         self.linear = LinearBlock(design, len(rows), random)
         self.groups = make_groups(design, len(rows), random)
         self.linear_gram: Any = None
-        self.chunks = list(read_chunks(design, rows, shift, chunk_rows))
+        self._kernels = get_kernels(len(rows) * sum(len(group.blocks) for group in self.groups))
+        self.chunks = list(read_chunks(design, rows, shift, self._kernels, chunk_rows))
         self.rebuild()
 
     @property
@@ -122,15 +122,15 @@ class Engine:
         chunk.linear = self.linear.evaluate(chunk)
         chunk.moments = []
         for group in self.groups:
-            moments = FactorMoments(group.order, group.rank, len(chunk.y), random)
+            moments = self._kernels.start_moments(group.order, group.rank, len(chunk.y), random)
             for block in group.blocks:
-                moments.add(*block.phi(chunk.bases[block.position], random))
+                moments.put_in(block.posterior, chunk.bases[block.position])
             chunk.moments.append(moments)
 
     def predict(self, rows: Rows) -> np.ndarray:
         """Mean response of other rows."""
         parts = []
-        for chunk in read_chunks(self.design, rows, self.shift):
+        for chunk in read_chunks(self.design, rows, self.shift, self._kernels):
             self._evaluate(chunk, random=False)
             parts.append(self._mean(chunk))
         return np.concatenate(parts)
@@ -202,36 +202,37 @@ class Engine:
         the block: T_(d-1,d-1) before b b', and r E slope - T_(d-1,d) before b, where T_(d-1,d) is E
         slope E rest + their covariance.
         """
-        block = self.groups[index].blocks[feature]
+        gram, rhs = self._take_out(index, feature)
+        self._solve(self.groups[index].blocks[feature], gram, rhs, adapt, cost)
+        self._put_in(index, feature)
 
-        def take_out(chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
-            basis, moments = chunk.bases[block.position], chunk.moments[index]
-            means, covariances = block.phi(basis, self.random)
-            moments.remove(means, covariances)
-            self._repair(chunk, index, feature, means, covariances)
-            linear = (chunk.target - chunk.fit()) * moments.slopes - moments.slope_covariance()
-            products = chunk.weight * moments.slope_products()
-            return basis.gram(products), basis.sums(chunk.weight * linear)
+    def curvature(self, index: int, feature: int) -> np.ndarray:
+        """The Gram matrix of all factors of one feature in one order, the others as they are."""
+        gram, _ = self._take_out(index, feature)
+        self._put_in(index, feature)
+        return gram
 
-        def put_in(chunk: Chunk) -> None:
-            chunk.moments[index].add(*block.phi(chunk.bases[block.position], self.random))
+    def _take_out(self, index: int, feature: int) -> System:
+        """Leave a feature out of the fit; the system of its block, in the block's coordinates."""
+        blocks = self.groups[index].blocks
+
+        def take_out(chunk: Chunk) -> System:
+            own = chunk.moments[index]
+            rest = chunk.target - (chunk.fit() - own.total)
+            return own.take_out(feature, blocks, chunk.bases, rest, chunk.weight)
 
         sums = self._each(take_out)
         gram, rhs = sum(gram for gram, _ in sums), sum(rhs for _, rhs in sums)
-        self._solve(block, *block.to_coordinates(gram, rhs), adapt, cost)
-        self._each(put_in)
+        return blocks[feature].to_coordinates(gram, rhs)
 
-    def _repair(self, chunk: Chunk, index: int, feature: int, means: Any, covariances: Any) -> None:
-        """Where taking the feature out lost digits, put the others together from nothing."""
-        moments, group = chunk.moments[index], self.groups[index]
-        lossy = moments.lossy_rows(means, covariances)
-        if not len(lossy):
-            return
-        fresh = FactorMoments(group.order, group.rank, len(lossy), self.random)
-        for other, block in enumerate(group.blocks):
-            if other != feature:
-                fresh.add(*block.phi(chunk.bases[block.position].take(lossy), self.random))
-        moments.replace(lossy, fresh)
+    def _put_in(self, index: int, feature: int) -> None:
+        """Take a feature into the fit again."""
+        block = self.groups[index].blocks[feature]
+
+        def put_in(chunk: Chunk) -> None:
+            chunk.moments[index].put_in(block.posterior, chunk.bases[block.position])
+
+        self._each(put_in)
 
     def _solve(
         self, block: Block, gram: np.ndarray, rhs: np.ndarray, adapt: int, cost: float = 0.0
@@ -311,4 +312,4 @@ class Engine:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(os.cpu_count(), "ahofm_keras")
+    return ThreadPoolExecutor(count_cores(), "ahofm_keras")

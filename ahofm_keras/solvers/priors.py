@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import cho_solve, lapack
@@ -21,21 +21,31 @@ _REVIVING_STEPS = 15
 ACTIVE = 0.05
 
 
-class Solution(NamedTuple):
+@dataclass(frozen=True)
+class Solution:
     """The posterior of a block in units of the dispersion.
 
     Args:
         mean: `(m,)`.
-        inverse: A^-1 `(m, m)`; times the dispersion it is the covariance.
         log_determinant: of A.
         evidence: 1/2 log|Q| - 1/2 log|A| + b'A^-1 b / (2 dispersion): up to constants, the part of the
             bound that depends on this block when its posterior is profiled out.
+        factor: upper Cholesky factor of A with rows and columns scaled.
+        scale: of rows and columns.
     """
 
     mean: np.ndarray
-    inverse: np.ndarray
     log_determinant: float
     evidence: float
+    factor: np.ndarray
+    scale: np.ndarray
+
+    @cached_property
+    def inverse(self) -> np.ndarray:
+        """A^-1 `(m, m)`; times the dispersion it is the covariance. Many trials do without."""
+        root = self.scale[:, None] * lapack.dtrtri(self.factor, lower=0)[0]
+        inverse: np.ndarray = root @ root.T
+        return inverse
 
 
 @dataclass
@@ -105,9 +115,7 @@ class BlockPrior:
         log_determinant = 2 * float(np.log(factor.diagonal()).sum() - np.log(scale).sum())
         prior = float(np.log(precisions[self._penalised]).sum())
         evidence = (prior - log_determinant + float(rhs @ mean) / dispersion) / 2
-        inverse = lapack.dpotri(factor, lower=0)[0]
-        inverse = np.triu(inverse) + np.triu(inverse, 1).T
-        return Solution(mean, inverse * scale * scale[:, None], log_determinant, evidence)
+        return Solution(mean, log_determinant, evidence, factor, scale)
 
     def adapt(self, gram: np.ndarray, rhs: np.ndarray, dispersion: float, steps: int = 1) -> Solution:
         """Newton steps on the logarithms of lambda and tau; the evidence never falls."""
@@ -141,7 +149,7 @@ class BlockPrior:
             gram, rhs, dispersion: the block's system.
             cost: of one group.
         """
-        edf = np.einsum("ij,ji->i", solution.inverse, gram)
+        edf = np.einsum("ij,ij->i", solution.inverse, gram)
         by_group = np.bincount(self.groups[self._penalised], edf[self._penalised], len(self.free))
         for group in np.argsort(by_group):
             if by_group[group] < ACTIVE or not self.free[group, 1]:
@@ -204,9 +212,10 @@ class BlockPrior:
 
 def _cholesky(matrix: np.ndarray) -> np.ndarray:
     """Upper factor of a matrix with unit diagonal; equal columns get the ridge that they need."""
-    ridge = 0.0
-    while True:
+    # The transpose is the same matrix in LAPACK's order of entries.
+    factor, failed = lapack.dpotrf(matrix.T, lower=0, clean=1)
+    ridge = 1e-14
+    while failed:
         factor, failed = lapack.dpotrf(matrix + ridge * np.eye(len(matrix)), lower=0, clean=1)
-        if not failed:
-            return factor
-        ridge = max(10 * ridge, 1e-14)
+        ridge *= 10
+    return factor

@@ -103,7 +103,7 @@ def _energies(engine: Engine) -> list[np.ndarray]:
     totals = [np.zeros(group.rank) for group in engine.groups]
     for chunk in engine.chunks:
         for total, group in zip(totals, engine.groups, strict=True):
-            phi = np.stack([block.phi(chunk.bases[block.position], False)[0] for block in group.blocks])
+            phi = np.stack([block.evaluate(chunk) for block in group.blocks])
             parts = elementary_symmetric(phi, group.order)
             total += (parts**2) @ chunk.weight / (2 * engine.dispersion)
     return totals

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 
-from ahofm_keras.moments import FactorMoments
 from ahofm_keras.solvers.gram import CellBasis
 from ahofm_keras.solvers.job import Rows
+from ahofm_keras.solvers.kernels import GroupMoments, Kernels
 from ahofm_keras.terms import Design, LinearTerm, OffsetTerm
 
 CHUNK_ROWS = 8192
+# With fewer rows than this, one core is done before others have started.
+_SHARED_ROWS = 2000
 
 
 @dataclass
@@ -40,7 +43,7 @@ class Chunk:
     target: np.ndarray
     weight: np.ndarray
     linear: np.ndarray
-    moments: list[FactorMoments] = field(default_factory=list)
+    moments: list[GroupMoments] = field(default_factory=list)
 
     def fit(self) -> np.ndarray:
         """Mean of the predictor in the model's scale, without offset."""
@@ -50,8 +53,20 @@ class Chunk:
         return total
 
 
+def count_chunks(rows: int, chunk_rows: int = CHUNK_ROWS) -> int:
+    """So many that every core has work, and the same number of chunks where there are more."""
+    cores = count_cores() if rows >= _SHARED_ROWS else 1
+    return -(-rows // (chunk_rows * cores)) * cores
+
+
+def count_cores() -> int:
+    """Cores that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
 def read_chunks(
-    design: Design, rows: Rows, shift: float, chunk_rows: int = CHUNK_ROWS
+    design: Design, rows: Rows, shift: float, kernels: Kernels, chunk_rows: int = CHUNK_ROWS
 ) -> Iterator[Chunk]:
     """Encoded rows, chunk by chunk."""
     arrays = list(rows.encoded)
@@ -60,13 +75,13 @@ def read_chunks(
     columns = arrays.pop(0) if design.of_kind(LinearTerm) else nothing
     offset = arrays.pop(0) if design.of_kind(OffsetTerm) else np.zeros(len(rows))
     weight = np.ones(len(rows)) if rows.weight is None else np.asarray(rows.weight, float)
-    count = -(-len(rows) // chunk_rows)
+    count = count_chunks(len(rows), chunk_rows)
     bounds = np.linspace(0, len(rows), count + 1).astype(int)
     for start, stop in pairwise(bounds):
         part = slice(start, stop)
         y = np.asarray(rows.y[part], float)
         bases = [
-            CellBasis(feature.basis, np.asarray(places[part, position], float))
+            kernels.read_basis(feature.basis, np.asarray(places[part, position], float))
             for position, feature in enumerate(design.features)
         ]
         yield Chunk(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import keras
@@ -19,6 +20,7 @@ from ahofm_keras.families import get_family
 from ahofm_keras.formula import parse_formula
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.job import Rows
+from ahofm_keras.solvers.kernels import use_kernels
 from ahofm_keras.terms import Design, LinearTerm, OffsetTerm, fit_terms
 from ahofm_keras.transforms import evaluate_expression
 
@@ -26,12 +28,20 @@ from ahofm_keras.transforms import evaluate_expression
 threadpool_limits(1, "blas")
 
 FAMILIES = ("gaussian", "bernoulli", "poisson", "gamma")
+KERNELS = ["numpy", *(["numba"] if find_spec("numba") else [])]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _forget_graphs() -> Iterator[None]:
     yield
     keras.backend.clear_session()
+
+
+@pytest.fixture(params=KERNELS)
+def kernels(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The same test with each way to compute on rows."""
+    with use_kernels(request.param):
+        yield request.param
 
 
 def learn_design(formula: str, data: Any) -> tuple[Design, dict[str, np.ndarray]]:

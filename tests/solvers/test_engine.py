@@ -14,6 +14,7 @@ from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.job import Rows
 from tests.solvers.conftest import all_features, dense_functions, draw_posterior, make_engine, pair_frame
 
+pytestmark = pytest.mark.usefixtures("kernels")
 every_order = pytest.mark.parametrize("order", [2, 3])
 every_feature = pytest.mark.parametrize("feature", [0, 3])
 FORMULA = "y ~ x0 + s(x1, k=6) + ahofm(x0, x1, x2, group, D=3, F=2, k=6)"
