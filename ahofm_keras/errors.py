@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 
 class AhofmError(Exception):
@@ -46,8 +49,25 @@ class AhofmWarning(UserWarning):
     """Something was changed, clipped, left unpenalised or did not converge; says how much."""
 
 
+_notes: ContextVar[list[str] | None] = ContextVar("notes", default=None)
+
+
+@contextmanager
+def noting() -> Iterator[list[str]]:
+    """Also keep what is warned of inside, for those who read the fit later."""
+    notes: list[str] = []
+    token = _notes.set(notes)
+    try:
+        yield notes
+    finally:
+        _notes.reset(token)
+
+
 def warn(message: str) -> None:
     """An `AhofmWarning` that points at the user's line, however deep it was noticed."""
+    notes = _notes.get()
+    if notes is not None:
+        notes.append(message)
     level = 1
     frame = sys._getframe(0)
     while frame.f_back is not None and _is_inside(frame.f_globals.get("__name__", "")):

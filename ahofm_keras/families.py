@@ -6,6 +6,7 @@ share one formula.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -58,7 +59,7 @@ class Family:
     unit_deviance: Callable[[Array, Array, Namespace], Array]
     slope: Callable[[np.ndarray], np.ndarray]
     variance: Callable[[np.ndarray], np.ndarray]
-    distribution: Callable[[np.ndarray, float], Any]
+    distribution: Callable[[np.ndarray, Any], Any]
     support: Callable[[np.ndarray], np.ndarray]
     support_text: str
     scaled: bool = False
@@ -79,20 +80,35 @@ class Family:
         """A mean of each row to start from: between the response and its average, inside the support."""
         return (y + average) / 2
 
-    def start(self, y: np.ndarray, offset: np.ndarray | float = 0.0) -> float:
+    def start(
+        self, y: np.ndarray, offset: np.ndarray | float = 0.0, weight: np.ndarray | None = None
+    ) -> float:
         """The intercept of the model without terms: sum of g^-1(a + offset) equals the sum of y."""
-        mean = float(np.mean(y))
+        mean = float(np.average(y, weights=weight))
         if np.ndim(offset) == 0:
             return float(self.link_function(np.asarray(mean))) - float(offset)
         if self.scaled:
-            return float(np.mean(y - offset))
+            return float(np.average(y - offset, weights=weight))
 
         def excess(intercept: float) -> float:
-            return float(np.mean(self.inverse_link(intercept + np.asarray(offset), np))) - mean
+            fitted = self.inverse_link(intercept + np.asarray(offset), np)
+            return float(np.average(fitted, weights=weight)) - mean
 
         centre = float(self.link_function(np.asarray(mean)))
         reach = 1.0 + float(np.max(np.abs(offset)))
         return float(brentq(excess, centre - reach, centre + reach))
+
+    def log_likelihood(
+        self, y: np.ndarray, mean: np.ndarray, dispersion: float, weight: np.ndarray
+    ) -> float:
+        """Sum over rows; a weight divides the dispersion, or counts a row several times without one."""
+        rows = weight > 0
+        y, mean, weight = y[rows], mean[rows], weight[rows]
+        if self.dispersed:
+            return float(self.distribution(mean, dispersion / weight).logpdf(y).sum())
+        distribution = self.distribution(mean, 1.0)
+        log = distribution.logpmf if self.discrete else distribution.logpdf
+        return float(log(y) @ weight)
 
 
 def _log_ratio(y: Array, mean: Array, namespace: Namespace) -> Array:
@@ -184,6 +200,13 @@ FAMILIES: dict[str, Family] = {
 }
 
 
+# Names that other packages have for a family, or for the model that it makes.
+_OTHER_NAMES = {
+    "binomial": "bernoulli", "binary": "bernoulli", "logistic": "bernoulli", "logit": "bernoulli",
+    "normal": "gaussian", "count": "poisson",
+}  # fmt: skip
+
+
 def get_family(name: str) -> Family:
     """The family of that name.
 
@@ -192,8 +215,17 @@ def get_family(name: str) -> Family:
     """
     if not isinstance(name, str) or name not in FAMILIES:
         listed = ", ".join(f"`{known}`" for known in FAMILIES)
-        raise DataError(f"Unknown family {name!r}. Known families: {listed}.")
+        hint = _family_hint(name) if isinstance(name, str) else " Give its name."
+        shown = repr(name) if isinstance(name, str | None) else type(name).__name__
+        raise DataError(f"Unknown family {shown}.{hint} Known families: {listed}.")
     return FAMILIES[name]
+
+
+def _family_hint(name: str) -> str:
+    word = name.lower()
+    close = difflib.get_close_matches(word, FAMILIES, n=1)
+    meant = _OTHER_NAMES.get(word) or (close[0] if close else None)
+    return f" Did you mean `{meant}`?" if meant else ""
 
 
 @keras.saving.register_keras_serializable(package="ahofm_keras")

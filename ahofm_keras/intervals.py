@@ -1,4 +1,7 @@
-"""Credible bands of the mean and predictive intervals of new responses, from a gaussian posterior."""
+"""Credible bands of the mean and predictive intervals of new responses.
+
+From a gaussian posterior of the predictor, or conformal: distribution-free, from rows held out.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from ahofm_keras.errors import DataError
 from ahofm_keras.families import Family
 
 _NODES = 15
@@ -76,3 +80,53 @@ def _mixture_quantile(
         enough = distribution.cdf(middle[:, None]) @ weights >= probability
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     return np.round(high) if family.discrete else high
+
+
+def predictive_spread(
+    family: Family, link: np.ndarray, error: np.ndarray | float, dispersion: float
+) -> np.ndarray:
+    """Standard deviation of a new response: that of the family and that of its mean."""
+    mean = np.asarray(family.inverse_link(link, np))
+    return np.sqrt(family.variance(mean) * dispersion + (family.slope(mean) * error) ** 2)
+
+
+def conformal_band(
+    family: Family,
+    mean: np.ndarray,
+    spread: np.ndarray,
+    scores: np.ndarray,
+    level: float,
+) -> pd.DataFrame:
+    """Split conformal intervals: they hold at least `level` of new responses, whatever these follow.
+
+    Args:
+        family: of the response; not `bernoulli`, whose intervals would be one of three sets.
+        mean: predicted.
+        spread: by which residuals are made comparable.
+        scores: |residual| / spread of rows that the model was not fitted to.
+        level: e.g. 0.95.
+
+    Returns:
+        Columns `mean`, `predictive_lower`, `predictive_upper`, within the response's support.
+    """
+    if family.name == "bernoulli":
+        raise DataError("Conformal intervals need a response with more than two values.")
+    reach = conformal_quantile(scores, level) * spread
+    low, high = mean - reach, mean + reach
+    if not family.scaled:
+        low = np.maximum(low, 0.0)
+    if family.discrete:
+        low, high = np.ceil(low - 1e-9) + 0.0, np.floor(high + 1e-9)
+    return pd.DataFrame({"mean": mean, "predictive_lower": low, "predictive_upper": high})
+
+
+def conformal_quantile(scores: np.ndarray, level: float) -> float:
+    """The score that a new one exceeds with a probability of at most 1 - level."""
+    place = int(np.ceil((len(scores) + 1) * level - 1e-9))
+    if place > len(scores):
+        needed = int(np.ceil(level / (1 - level) - 1e-9))
+        raise DataError(
+            f"Conformal intervals of level {level:g} need at least {needed:,} calibration rows, "
+            f"{len(scores):,} were given."
+        )
+    return float(np.sort(scores)[place - 1])

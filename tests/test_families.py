@@ -234,7 +234,7 @@ def test_an_unknown_family_is_named_beside_the_known_ones() -> None:
     with pytest.raises(DataError) as caught:
         get_family("normal")
     assert str(caught.value) == (
-        "Unknown family 'normal'. Known families: `gaussian`, `bernoulli`, `poisson`, `gamma`."
+        "Unknown family 'normal'. Did you mean `gaussian`? Known families: `gaussian`, `bernoulli`, `poisson`, `gamma`."
     )
 
 

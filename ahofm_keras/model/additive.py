@@ -2,60 +2,60 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import keras
 import numpy as np
-import pandas as pd
 import tensorflow as tf
 
 from ahofm_keras.bases import EXTRAPOLATIONS
 from ahofm_keras.data import batch_rows
-from ahofm_keras.errors import DataError, NotFittedError
-from ahofm_keras.families import Deviance, HalfDeviance, get_family
-from ahofm_keras.intervals import band_of_link, band_of_mean
+from ahofm_keras.errors import DataError
+from ahofm_keras.families import get_family
+from ahofm_keras.intervals import conformal_band
 from ahofm_keras.layers import Posterior, Predictor
 from ahofm_keras.model.arguments import (
     check_callbacks,
     check_choice,
-    check_class_weight,
-    check_level,
-    check_seed,
-    check_share,
+    check_given,
     check_unknown,
     check_whole,
 )
+from ahofm_keras.model.compiled import CompiledModel
 from ahofm_keras.model.encoding import Encoder
+from ahofm_keras.model.files import FORMAT_VERSION, check_export, check_format, check_save
+from ahofm_keras.model.fitting import FitRequest, run_fit
 from ahofm_keras.model.graph import attach_posterior, build_graph
 from ahofm_keras.model.learning import learn_state
-from ahofm_keras.model.reading import (
-    as_response,
-    read_inputs,
-    read_response,
-    read_weight,
-    split_off,
+from ahofm_keras.model.predicting import (
+    CONFORMAL,
+    PREDICTION_ROWS,
+    PREDICTION_TYPES,
+    Outputs,
+    calibration_scores,
+    check_interval,
+    interval_frame,
+    mean_and_spread,
+    terms_frame,
+    warn_if_unfitted,
+    weight_sums,
+    with_index,
 )
-from ahofm_keras.model.streams import BatchCheck, check_stream, own_errors
+from ahofm_keras.model.reading import read_inputs
+from ahofm_keras.model.record import FitRecord, Sample
+from ahofm_keras.model.rows import RowReader
+from ahofm_keras.model.streams import own_errors
 from ahofm_keras.penalties import DF_KINDS
 from ahofm_keras.serving import export_saved_model
-from ahofm_keras.solvers import AUTO, SOLVERS, FitJob, choose_solver
-from ahofm_keras.solvers.adam import make_optimizer
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.storage import written_whole
 from ahofm_keras.terms import Design
 from ahofm_keras.transforms import Expression
 
-FORMAT_VERSION = 2
-VALIDATION_SHARE = 0.15
-PREDICTION_TYPES = ("response", "link", "terms")
-_PREDICTION_ROWS = 8192
-
 
 @keras.saving.register_keras_serializable(package="ahofm_keras")
-class AdditiveModel(keras.Model):
+class AdditiveModel(CompiledModel):
     """A generalized additive model with smooth interactions of any order, as a Keras model.
 
     Args:
@@ -72,6 +72,8 @@ class AdditiveModel(keras.Model):
         FormulaError, DataError: naming the place in the formula or the column.
 
     Example:
+        >>> import numpy as np
+        >>> import pandas as pd
         >>> rng = np.random.default_rng(0)
         >>> data = pd.DataFrame({"x": rng.uniform(size=200)})
         >>> data["y"] = np.sin(6 * data.x) + 0.1 * rng.normal(size=200)
@@ -80,8 +82,6 @@ class AdditiveModel(keras.Model):
         >>> model.predict({"x": 0.25}).shape
         (1,)
     """
-
-    steps_per_execution: int
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class AdditiveModel(keras.Model):
         get_family(family)
         check_choice("df_kind", df_kind, DF_KINDS)
         check_choice("extrapolation", extrapolation, EXTRAPOLATIONS)
-        check_seed(seed)
+        check_given(0, seed=seed)
         known = ("formula", "data", "family", "df_kind", "extrapolation", "seed", "name")
         others = {key: value for key, value in kwargs.items() if key not in ("trainable", "dtype")}
         check_unknown(others, known, "AdditiveModel()")
@@ -117,11 +117,12 @@ class AdditiveModel(keras.Model):
         self.seed = seed
         self._state = _Untracked(state)
         self._graph = graph
-        self._encoder = Encoder(graph)
-        self._from_encoded = keras.Function(graph.encoded, graph.response)
-        self._functions = _Untracked({})
+        self._reader = RowReader(design, self.family, self.response, extrapolation, Encoder(graph))
+        self._named_outputs = Outputs(graph, design, self.scale)
+        self.from_encoded = keras.Function(graph.encoded, graph.response)
+        self._start = weight_sums(self)
         self._posterior: Posterior | None = None
-        self._variance = None
+        self._sample: Any = _Untracked(None)
         if state.get("posterior"):
             self.attach_posterior()
         self.compile()
@@ -154,58 +155,47 @@ class AdditiveModel(keras.Model):
     def attach_posterior(self) -> Posterior:
         """The layer that holds the posterior; made where there is none."""
         if self._posterior is None:
-            self._posterior, self._variance = attach_posterior(self._graph, self.design)
-            self._state.value = {**self._state.value, "posterior": True}
+            self._posterior, variance = attach_posterior(self._graph, self.design)
+            self._named_outputs.use_posterior(self._posterior, variance)
+            self.remember(posterior=True)
         return self._posterior
 
+    def remember(self, **facts: Any) -> None:
+        """Keep facts, as JSON, with the model and in its files."""
+        self._state.value = {**self._state.value, **facts}
+
+    def recall(self, fact: str) -> Any:
+        """A fact that was kept, or None."""
+        return self._state.value.get(fact)
+
     @property
-    def input_spec(self) -> None:
-        # Keras would ask for raw columns; training runs on encoded ones. Columns are checked by us.
-        return None
+    def is_fitted(self) -> bool:
+        """Whether a fit has set the weights."""
+        return self.recall("fit") is not None
 
-    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
-        """Mean response of raw columns (a dict), or of rows that were encoded before (a tuple)."""
-        if isinstance(inputs, Mapping):
-            return super().call(inputs, training=training, mask=mask)
-        return self._from_encoded(list(inputs))
+    @property
+    def record(self) -> FitRecord | None:
+        """Figures of the last fit; None before the first."""
+        facts = self.recall("fit")
+        return None if facts is None else FitRecord.from_json(facts)
 
-    def compile(
-        self,
-        optimizer: Any = None,
-        loss: Any = None,
-        metrics: Any = None,
-        weighted_metrics: Any = None,
-        jit_compile: Any = True,
-        **kwargs: Any,
-    ) -> None:
-        """`keras.Model.compile` with this model's optimizer, loss and deviance as defaults.
+    @property
+    def sample(self) -> Sample | None:
+        """Some of the rows of the last fit; None after loading: a file holds no rows."""
+        return self._sample.value
 
-        Training runs on encoded rows, which hold no texts, so it is compiled by default.
-        """
-        family = self.family.name
-        self._own_compile = optimizer is not None or loss is not None
-        weighted_metrics = weighted_metrics or [Deviance(family)]
-        watched = any(isinstance(metric, Deviance) for metric in weighted_metrics)
-        self._monitor = "deviance" if watched else "loss"
-        super().compile(
-            optimizer=optimizer or make_optimizer(),
-            loss=loss or HalfDeviance(family, self.scale),
-            metrics=metrics,
-            weighted_metrics=weighted_metrics,
-            jit_compile=jit_compile,
-            **kwargs,
-        )
-        # A saved model has its optimizer's variables, fitted or not: loading expects them.
-        self.optimizer.build(self.trainable_variables)
+    def keep_record(self, record: FitRecord, sample: Sample | None) -> None:
+        """Keep what a fit leaves behind: figures in the model's files, rows in memory only."""
+        self.remember(fit=record.to_json())
+        self._sample.value = sample
 
-    def get_compile_config(self) -> dict[str, Any]:
-        return {**super().get_compile_config(), "own_compile": self._own_compile}
+    def read_inputs(self, data: Any) -> dict[str, np.ndarray]:
+        """The model's raw columns of some data, checked."""
+        return read_inputs(self.design, data, self.extrapolation)
 
-    def compile_from_config(self, config: dict[str, Any]) -> None:
-        own = config.get("own_compile", False)
-        rest = {key: value for key, value in config.items() if key != "own_compile"}
-        self.compile(**keras.saving.deserialize_keras_object(rest))
-        self._own_compile = own
+    def fitted_layers(self) -> list[keras.Layer]:
+        """The layers whose weights a fit sets."""
+        return [self.predictor, *(self.get_layer(name) for name in self._graph.contributions)]
 
     def fit(  # type: ignore[override]
         self,
@@ -241,88 +231,24 @@ class AdditiveModel(keras.Model):
             validation_split: share of shuffled rows held out; with `"adam"` 0.15 unless
                 `validation_data` is given, with the other solvers none.
             validation_data: data frame, dict or dataset; or `(x, y)`, `(x, y, weight)`.
-            sample_weight: of each row, or the name of a column.
-            solver: `"variational"` (chooses every smoothing parameter, gives intervals), `"bcd"` (exact
-                block updates at the smoothing that df asks for), `"adam"` (mini-batches with early
-                stopping: any size, datasets), or `"auto"`: variational where it can serve, else adam.
+            sample_weight: of each row, or the name of a column; it divides the row's dispersion.
+            solver: `"variational"` (chooses every smoothing parameter, gives intervals; starts anew on
+                other rows), `"bcd"` (exact block updates at the smoothing that df asks for), `"adam"`
+                (mini-batches with early stopping: any size, datasets), or `"auto"`: variational where
+                it can serve, else adam.
             restarts: further random starts of `"variational"` or `"bcd"`; the best fit is kept.
             seed: of split, start and shuffling, by default the model's.
 
         Returns:
             Keras' `History`.
         """
-        check_choice("solver", solver, (AUTO, *SOLVERS))
-        check_whole(0, epochs=epochs, initial_epoch=initial_epoch, seed=seed, restarts=restarts)
-        check_whole(
-            1,
-            batch_size=batch_size,
-            steps_per_epoch=steps_per_epoch,
-            validation_steps=validation_steps,
-            validation_batch_size=validation_batch_size,
-            validation_freq=validation_freq,
-        )
-        check_share("validation_split", validation_split)
-        check_class_weight(class_weight, self.family.name, sample_weight)
-        callbacks = check_callbacks(callbacks)
-        if verbose in ("auto", 1, 2) and not self.response.is_column:
-            print(f"Fitting {self.response}: predictions are on the scale of {self.response}.")
-        seed = self.seed if seed is None else seed
-        solver = self._choose_solver(
-            solver, x, verbose, {"batch_size": batch_size, "steps_per_epoch": steps_per_epoch}, restarts
-        )
-        training = self._training_rows(x, y, sample_weight)
-        validation = None
-        if validation_data is not None:
-            validation = self._validation_rows(validation_data)
-        elif isinstance(training, Rows):
-            default = VALIDATION_SHARE if solver == "adam" else 0.0
-            share = default if validation_split is None else validation_split
-            training, validation = split_off(training, share, seed)
-        elif validation_split:
-            raise DataError(
-                "`validation_split` needs data in memory; give a dataset as `validation_data`."
-            )
-        job = FitJob(
-            training,
-            validation,
-            batch_size=batch_size,
-            epochs=epochs,
-            verbose=verbose,
-            callbacks=callbacks,
-            seed=seed,
-            shuffle=shuffle,
-            steps_per_epoch=steps_per_epoch,
-            validation_steps=validation_steps,
-            validation_batch_size=validation_batch_size,
-            restarts=restarts,
-            monitor=self._monitor,
-            keras_arguments={
-                "class_weight": class_weight,
-                "initial_epoch": initial_epoch,
-                "validation_freq": validation_freq,
-            },
-        )
-        with own_errors():
-            return SOLVERS[solver](self, job)
-
-    def _choose_solver(
-        self, solver: str, x: Any, verbose: Any, batches: dict[str, Any], restarts: int
-    ) -> str:
-        """The solver's name, `"auto"` resolved and told; refuses what the solver cannot do."""
-        streamed = isinstance(x, tf.data.Dataset)
-        given = {name: value for name, value in batches.items() if value is not None}
-        if solver == AUTO:
-            given |= {"a loss or optimizer of your own": True} if self._own_compile else {}
-            solver, reason = choose_solver(self.design, streamed, given)
-            if verbose in ("auto", 1, 2):
-                print(f"solver: {solver} ({reason})")
-        elif solver != "adam" and streamed:
-            raise DataError(f'solver="{solver}" needs data in memory; a dataset is fitted by "adam".')
-        elif solver != "adam" and given:
-            raise DataError(f'`{next(iter(given))}` has no meaning for solver="{solver}".')
-        if restarts and solver == "adam":
-            raise DataError('`restarts` has no meaning for solver="adam".')
-        return solver
+        request = FitRequest(
+            x, y, batch_size, epochs, verbose, callbacks, validation_split, validation_data, shuffle,
+            class_weight, sample_weight, initial_epoch, steps_per_epoch, validation_steps,
+            validation_batch_size, validation_freq, solver, restarts,
+            self.seed if seed is None else seed,
+        )  # fmt: skip
+        return run_fit(self, self._reader, request)
 
     def predict(  # type: ignore[override]
         self,
@@ -334,6 +260,8 @@ class AdditiveModel(keras.Model):
         *,
         type: str = "response",
         interval: float | None = None,
+        method: str = "posterior",
+        calibration: Any = None,
     ) -> Any:
         """Predict.
 
@@ -342,60 +270,43 @@ class AdditiveModel(keras.Model):
             type: `"response"` (mean), `"link"` (predictor), or `"terms"`: a data frame with a column a
                 term (an order of an `ahofm`), whose sum with `model.intercept` (also in the frame's
                 `attrs`) and the offset is the link.
-            interval: level of intervals, e.g. 0.95, after a fit with `solver="variational"`. With
-                `type="response"` a frame comes back with `mean`, `lower` and `upper` (credible band of
-                the mean), `predictive_lower` and `predictive_upper` (interval of a new response);
-                with `type="link"` one with `link`, `se`, `lower`, `upper`.
+            interval: level of intervals, e.g. 0.95. With `type="response"` a frame comes back with
+                `mean`, `lower` and `upper` (credible band of the mean), `predictive_lower` and
+                `predictive_upper` (interval of a new response); with `type="link"` one with `link`,
+                `se`, `lower`, `upper`.
+            method: of the intervals: `"posterior"`, that of a variational fit or the Laplace
+                approximation at the weights of another; or `"conformal"`, predictive intervals that
+                hold whatever the response follows, from rows that the model was not fitted to.
+            calibration: such rows for `"conformal"`: data with the response, `(x, y)`, `(x, y, weight)`.
 
         Returns:
             `(n,)` array, or a data frame.
         """
         check_choice("type", type, PREDICTION_TYPES)
         check_whole(1, batch_size=batch_size, steps=steps)
+        wanted = type
         if interval is not None:
-            check_level(interval)
-            return self._predict_interval(x, batch_size, steps, type, interval)
-        batches = self._prediction_batches(x, batch_size or _PREDICTION_ROWS)
+            check_interval(self, type, interval, method, calibration)
+            wanted = "uncertainty" if self.has_posterior else "link"
+        if check_callbacks(callbacks) and wanted != "response":
+            raise DataError('`callbacks` of `predict` go with type="response" and no interval.')
+        batches = self._reader.batches(x, batch_size or PREDICTION_ROWS)
+        warn_if_unfitted(self, self._start)
         with own_errors():
-            if type == "response":
-                with self._one_step_an_execution():
+            if wanted == "response":
+                with self.one_step_an_execution():
                     return super().predict(batches, verbose=verbose, steps=steps, callbacks=callbacks)
-            predicted = self._run(type, batches, steps)
-        if type == "link":
-            return predicted["link"]
-        frame = pd.DataFrame(predicted)
-        if isinstance(x, pd.DataFrame):
-            frame.index = x.index[: len(frame)]
-        frame.attrs["intercept"] = self.intercept
-        return frame
-
-    def _predict_interval(
-        self, x: Any, batch_size: int | None, steps: int | None, type: str, level: float
-    ) -> pd.DataFrame:
+            predicted = self._named_outputs.run(wanted, batches, steps)
+            if interval is not None and method == CONFORMAL:
+                rows = self._reader.validation(calibration)
+                scores = calibration_scores(rows, self._named_outputs, self.family, wanted)
+                mean, spread = mean_and_spread(predicted, self.family)
+                return with_index(conformal_band(self.family, mean, spread, scores, interval), x)
+        if interval is not None:
+            return with_index(interval_frame(predicted, self.family, type, interval), x)
         if type == "terms":
-            raise DataError('`interval` goes with type="response" or type="link".')
-        if not self.has_posterior:
-            raise NotFittedError(
-                'Intervals need the posterior that `fit` with solver="variational" leaves in the model.'
-            )
-        batches = self._prediction_batches(x, batch_size or _PREDICTION_ROWS)
-        with own_errors():
-            predicted = self._run("uncertainty", batches, steps)
-        link, error = predicted["link"], predicted["link_se"]
-        if type == "link":
-            frame = band_of_link(link, error, level)
-        else:
-            frame = band_of_mean(self.family, link, error, float(predicted["dispersion"][0]), level)
-        if isinstance(x, pd.DataFrame):
-            frame.index = x.index[: len(frame)]
-        return frame
-
-    def _uncertainty(self) -> dict[str, Any]:
-        """Predictor, its standard error, and the dispersion, as tensors of the graph."""
-        assert self._posterior is not None
-        error = self.scale * keras.ops.sqrt(self._variance)
-        dispersion = self._posterior.dispersion * self.scale**2 + 0 * error
-        return {"link": self._graph.link, "link_se": error, "dispersion": dispersion}
+            return with_index(terms_frame(predicted, self.intercept), x)
+        return predicted["link"]
 
     def evaluate(  # type: ignore[override]
         self,
@@ -412,31 +323,20 @@ class AdditiveModel(keras.Model):
             self._eval_epoch_iterator.steps_per_execution = 1
             rows = x
         else:
-            check_whole(1, batch_size=batch_size)
+            check_whole(1, batch_size=batch_size, steps=kwargs.get("steps"))
+            check_unknown(kwargs, ("steps", "callbacks", "return_dict"), "evaluate()")
+            check_callbacks(kwargs.get("callbacks"))
             rows = self._training_rows(x, y, sample_weight)
             if isinstance(rows, Rows):
-                rows = batch_rows(rows.as_tuple(), batch_size or _PREDICTION_ROWS)
-        with own_errors(), self._one_step_an_execution():
+                rows = batch_rows(rows.as_tuple(), batch_size or PREDICTION_ROWS)
+        with own_errors(), self.one_step_an_execution():
             return super().evaluate(rows, verbose=verbose, **kwargs)
-
-    @contextmanager
-    def _one_step_an_execution(self) -> Iterator[None]:
-        """Validation and prediction are few large steps, whatever training runs at once."""
-        steps: int = self.steps_per_execution
-        self.steps_per_execution = 1
-        try:
-            yield
-        finally:
-            self.steps_per_execution = steps
 
     def save(
         self, filepath: Any, overwrite: bool = True, zipped: bool | None = None, **kwargs: Any
     ) -> None:
         """Save as `.keras`; an interrupted save leaves the file that was there before."""
-        if not str(filepath).endswith(".keras") or os.path.basename(filepath) == ".keras":
-            raise DataError(f"A model is saved as a `.keras` file. Received: {str(filepath)!r}.")
-        if not overwrite and os.path.exists(filepath):
-            raise DataError(f"{str(filepath)!r} exists already and overwrite=False.")
+        check_save(filepath, overwrite)
         with written_whole(filepath) as path:
             super().save(str(path), zipped=zipped, **kwargs)
 
@@ -447,16 +347,8 @@ class AdditiveModel(keras.Model):
         `terms` returns the contribution of each term and, after a variational fit, `uncertainty` the
         standard error of the link and the dispersion. An interrupted export leaves what was there.
         """
-        if kwargs.get("format", "tf_saved_model") != "tf_saved_model":
-            raise DataError(f"Only the format 'tf_saved_model' is exported. Received: {kwargs}.")
-        others = {key: value for key, value in kwargs.items() if key not in ("format", "verbose")}
-        check_unknown(others, ("format", "verbose"), "export()")
-        terms = self._scaled_contributions()
-        endpoints = {
-            "serving_default": {"response": self._graph.response, "link": self._graph.link},
-            **({"terms": terms} if terms else {}),
-            **({"uncertainty": self._uncertainty()} if self.has_posterior else {}),
-        }
+        check_export(kwargs)
+        endpoints = self._named_outputs.endpoints(with_uncertainty=self.has_posterior)
         with written_whole(filepath, folder_with="saved_model.pb") as path:
             export_saved_model(self._graph.inputs, endpoints, path)
 
@@ -468,18 +360,13 @@ class AdditiveModel(keras.Model):
             "df_kind": self.df_kind,
             "extrapolation": self.extrapolation,
             "seed": self.seed,
-            "state": self._state.value,
+            "state": {**self._state.value, "own_compile": self.own_compile},
             "name": self.name,
         }
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> AdditiveModel:
-        version = config.get("format_version")
-        if version is None or version > FORMAT_VERSION:
-            raise DataError(
-                f"The model was saved in format {version}; this version of ahofm_keras reads up to "
-                f"{FORMAT_VERSION}. Update ahofm_keras."
-            )
+        check_format(config.get("format_version"))
         return cls(**{key: value for key, value in config.items() if key != "format_version"})
 
     @property
@@ -494,71 +381,7 @@ class AdditiveModel(keras.Model):
         return f"<AdditiveModel {self.family.name}({self.family.link}): {self.formula}>"
 
     def _training_rows(self, x: Any, y: Any, weight: Any) -> Rows | tf.data.Dataset:
-        if isinstance(x, tf.data.Dataset):
-            for name, value in (("y", y), ("sample_weight", weight)):
-                if value is not None:
-                    raise DataError(
-                        f"`{name}` cannot stand beside a dataset: "
-                        "give batches of `(columns, y[, weight])`."
-                    )
-            return self._stream(x, with_response=True)
-        columns = read_inputs(self.design, x, self.extrapolation)
-        if y is None:
-            response = read_response(x, self.response, self.family)
-        else:
-            response = as_response(y, str(self.response), self.family)
-        rows = len(next(iter(columns.values())))
-        if len(response) != rows:
-            raise DataError(f"The response has {len(response)} values, the data {rows} rows.")
-        return Rows(self._encoder.encode(columns), response, read_weight(x, weight, rows))
-
-    def _validation_rows(self, data: Any) -> Rows | tf.data.Dataset:
-        parts = data if isinstance(data, tuple) else (data,)
-        if not 1 <= len(parts) <= 3:
-            raise DataError(
-                "`validation_data` must be data, or `(x, y)`, or `(x, y, weight)`. "
-                f"Received: a tuple of {len(parts)}."
-            )
-        x, y, weight = (*parts, None, None)[:3]
-        return self._training_rows(x, y, weight)
-
-    def _stream(self, dataset: tf.data.Dataset, with_response: bool) -> tf.data.Dataset:
-        check_stream(dataset, self.design, with_response)
-        check = BatchCheck(self.design, self.family, self.extrapolation)
-        return self._encoder.encode_stream(dataset, check, with_response)
-
-    def _prediction_batches(self, x: Any, batch_size: int) -> tf.data.Dataset:
-        if isinstance(x, tf.data.Dataset):
-            return self._stream(x, with_response=False)
-        columns = read_inputs(self.design, x, self.extrapolation)
-        return batch_rows((self._encoder.encode(columns),), batch_size)
-
-    def _scaled_contributions(self) -> dict[str, Any]:
-        """Contribution of each column of each term, in units of the link."""
-        columns = {}
-        for term in self.design.terms:
-            if term.name not in self._graph.contributions:
-                continue
-            tensor = self._graph.contributions[term.name]
-            for place, label in enumerate(term.column_labels):
-                columns[label] = self.scale * keras.ops.cast(tensor[:, place], "float64")
-        return columns
-
-    def _run(self, outputs: str, batches: tf.data.Dataset, steps: int | None) -> dict[str, Any]:
-        """Other tensors of the graph than the response, on batches of encoded rows."""
-        functions = self._functions.value
-        if outputs not in functions:
-            wanted = {
-                "link": lambda: {"link": self._graph.link},
-                "terms": self._scaled_contributions,
-                "uncertainty": self._uncertainty,
-            }[outputs]()
-            functions[outputs] = tf.function(keras.Function(self._graph.encoded, wanted))
-        run = functions[outputs]
-        parts = [run(list(encoded)) for (encoded,) in batches.take(-1 if steps is None else steps)]
-        if not parts:
-            raise DataError("The dataset has no batches.")
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return self._reader.with_response(x, y, weight)
 
 
 class _Untracked:

@@ -21,17 +21,21 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
 
 def check_whole(least: int, **arguments: Any) -> None:
     """Whole numbers of at least `least`, or None."""
+    check_given(least, **{name: value for name, value in arguments.items() if value is not None})
+
+
+def check_given(least: int, **arguments: Any) -> None:
+    """Whole numbers of at least `least`."""
     for name, value in arguments.items():
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if value is not None and not (whole and value >= least):
+        if not (whole and value >= least):
             raise DataError(f"`{name}` must be a whole number of at least {least}. Received: {value!r}.")
 
 
-def check_seed(seed: Any) -> None:
-    """A whole number from 0 on."""
-    if seed is None:
-        raise DataError("`seed` must be a whole number of at least 0. Received: None.")
-    check_whole(0, seed=seed)
+def check_verbose(verbose: Any) -> None:
+    """As Keras has it."""
+    if not isinstance(verbose, str | int) or verbose not in ("auto", 0, 1, 2):
+        raise DataError(f"`verbose` must be 'auto', 0, 1 or 2. Received: {verbose!r}.")
 
 
 def check_share(name: str, value: Any) -> None:
@@ -83,7 +87,7 @@ def check_class_weight(class_weight: Any, family: str, sample_weight: Any) -> No
 
 def check_unknown(arguments: Mapping[str, Any], known: Iterable[str], where: str) -> None:
     """No argument that nobody reads."""
-    for name in arguments:
+    for name in set(arguments) - set(known):
         close = difflib.get_close_matches(name, list(known), n=1)
         hint = f" Did you mean `{close[0]}`?" if close else ""
         raise DataError(f"Unknown argument `{name}` of `{where}`.{hint}")

@@ -98,11 +98,16 @@ def learn_response(data: Any, expression: Expression, family: Family) -> tuple[E
     columns = _response_columns(data, expression)
     learned = learn_expression(expression, columns)
     y = _response_values(learned, columns, family)
-    if np.ptp(y) == 0:
-        raise DataError(f"The response `{expression}` is constant ({y[0]:g}): nothing to learn.")
+    check_varies(y, str(expression))
     if np.ptp(y) < 1 / LARGEST:
         raise DataError(f"The response `{expression}` varies by {np.ptp(y):g} only. Use another unit.")
     return learned, y
+
+
+def check_varies(y: np.ndarray, label: str) -> None:
+    """Raise a `DataError` where all responses are the same."""
+    if np.ptp(y) == 0:
+        raise DataError(f"The response `{label}` is constant ({y[0]:g}): nothing to learn.")
 
 
 def read_response(data: Any, expression: Expression, family: Family) -> np.ndarray:

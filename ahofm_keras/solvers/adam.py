@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from ahofm_keras.data import batch_rows, shuffle_rows
 from ahofm_keras.errors import warn
-from ahofm_keras.solvers.job import FitJob, Rows
+from ahofm_keras.solvers.job import NOT_CONVERGED, FitJob, Rows
 from ahofm_keras.solvers.posterior import forget_posterior
 from ahofm_keras.solvers.progress import ProgressLine
 
@@ -68,7 +68,7 @@ def fit_adam(model: keras.Model, job: FitJob) -> keras.callbacks.History:
         validation_steps=validation_steps,
         **job.keras_arguments,
     )
-    if not model.stop_training:
+    if not model.stop_training and history.epoch:
         _warn_not_converged(stopping, epochs)
     return history
 
@@ -160,6 +160,6 @@ class _EarlyStopping(keras.callbacks.EarlyStopping):
 
 def _warn_not_converged(stopping: Any, epochs: int) -> None:
     warn(
-        f"The fit reached its last epoch ({epochs}) without stopping: `{stopping.monitor}` was best at "
+        f"{NOT_CONVERGED} ({epochs}) without stopping: `{stopping.monitor}` was best at "
         f"epoch {stopping.best_epoch + 1}. Call `fit` again to go on, or raise `epochs`.",
     )

@@ -2,40 +2,114 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ahofm_keras.terms import Design, InteractionTerm, SmoothTerm
+from ahofm_keras.errors import DataError
+from ahofm_keras.terms import Design, Feature, InteractionTerm, LinearTerm, SmoothTerm
 
 AUTO = "auto"
+MINI_BATCHES = "adam"
 # Coefficients of one block: its matrices have the square of that, and are factorised in every sweep.
 LARGEST_BLOCK = 4000
 
 
-def choose_solver(design: Design, streamed: bool, given: dict[str, Any]) -> tuple[str, str]:
+@dataclass(frozen=True)
+class BlockSize:
+    """How many coefficients a block has.
+
+    Args:
+        size: coefficients that are solved for at once.
+        term: label of the term that has most of them.
+        remedy: what makes the block smaller.
+    """
+
+    size: int
+    term: str
+    remedy: str
+
+
+def choose_solver(design: Design, streamed: bool, given: Sequence[str]) -> tuple[str, str]:
     """The solver that `"auto"` stands for, and why.
 
     Args:
         design: of the model.
         streamed: whether the data is a dataset of batches.
-        given: what the user asked for that only mini-batches can give, by name.
+        given: what the user asked for that only mini-batches can do, in words.
     """
     if streamed:
-        return "adam", "the data comes in batches"
-    for name in given:
-        return "adam", f"{name} is a matter of mini-batches"
-    size = largest_block(design)
-    if size > LARGEST_BLOCK:
-        return "adam", f"a block of {size:,} coefficients is too large for exact updates"
-    return "variational", "it chooses every smoothing parameter and gives intervals"
+        return MINI_BATCHES, "the data is a dataset, which comes in batches"
+    if given:
+        return MINI_BATCHES, given[0]
+    block = largest_block(design)
+    if block.size > LARGEST_BLOCK:
+        return MINI_BATCHES, f"the {_too_large(block)} for exact updates"
+    return "variational", "data in memory, no block too large: chooses the smoothing, gives intervals"
 
 
-def largest_block(design: Design) -> int:
-    """Number of coefficients in the largest block."""
-    smooths = sum(len(design.features[t.feature].eigenvalues) for t in design.of_kind(SmoothTerm))
-    factors = [
-        order.rank * len(design.features[position].eigenvalues)
+def check_solver(design: Design, solver: str, streamed: bool, given: Sequence[str]) -> None:
+    """Raise a `DataError` where a solver that the user named cannot do what was asked.
+
+    Args:
+        design: of the model.
+        solver: its name.
+        streamed: whether the data is a dataset of batches.
+        given: what the user asked for that only mini-batches can do, in words.
+    """
+    if solver == MINI_BATCHES:
+        return
+    if streamed:
+        raise DataError(f'solver="{solver}" needs data in memory; a dataset is fitted by "adam".')
+    if given:
+        raise DataError(
+            f'solver="{solver}" works on all rows at once, but {given[0]}. Leave that out, or use '
+            'solver="adam".'
+        )
+    block = largest_block(design)
+    if block.size > LARGEST_BLOCK:
+        raise DataError(
+            f'The {_too_large(block)} for solver="{solver}" (at most {LARGEST_BLOCK:,}). '
+            f'{block.remedy}, or use solver="adam".'
+        )
+
+
+def _too_large(block: BlockSize) -> str:
+    return f"block of `{block.term}` has {block.size:,} coefficients, too many"
+
+
+def largest_block(design: Design) -> BlockSize:
+    """The block with most coefficients."""
+    return max([_linear_block(design), *_factor_blocks(design)], key=lambda block: block.size)
+
+
+def _linear_block(design: Design) -> BlockSize:
+    """Intercept, linear terms and smooths, which are solved for jointly."""
+    sizes = [(len(term.columns), term, "Merge rare levels") for term in design.of_kind(LinearTerm)]
+    for term in design.of_kind(SmoothTerm):
+        feature = design.features[term.feature]
+        sizes.append((len(feature.eigenvalues), term, _remedy(feature, "a smaller k")))
+    total = int(design.intercept) + sum(size for size, *_ in sizes)
+    if not sizes:
+        return BlockSize(total, "1", "Leave terms out")
+    _, largest, remedy = max(sizes, key=lambda entry: entry[0])
+    return BlockSize(total, largest.label, remedy)
+
+
+def _factor_blocks(design: Design) -> list[BlockSize]:
+    """All factors of one feature in one order of an interaction are one block."""
+    return [
+        BlockSize(
+            order.rank * len(design.features[position].eigenvalues),
+            f"{term.label}, feature {design.features[position].label}",
+            _remedy(design.features[position], "a smaller F or k"),
+        )
         for term in design.of_kind(InteractionTerm)
         for order in term.orders
         for position in term.features
     ]
-    return max([smooths, *factors])
+
+
+def _remedy(feature: Feature, smaller: str) -> str:
+    if feature.basis.kind != "re":
+        return f"Choose {smaller}"
+    return "Merge rare levels" + (", choose a smaller F" if "F" in smaller else "")

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+# How the warning of a fit that did not stop by itself starts.
+NOT_CONVERGED = "The fit reached its last epoch"
+
 
 @dataclass(frozen=True)
 class Rows:

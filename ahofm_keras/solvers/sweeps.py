@@ -11,7 +11,8 @@ from threadpoolctl import threadpool_limits
 
 from ahofm_keras.errors import warn
 from ahofm_keras.solvers.engine import Engine
-from ahofm_keras.solvers.job import FitJob, Rows
+from ahofm_keras.solvers.job import NOT_CONVERGED, FitJob, Rows
+from ahofm_keras.solvers.posterior import forget_posterior
 from ahofm_keras.solvers.progress import SweepLine
 from ahofm_keras.solvers.weights import write_weights
 
@@ -80,6 +81,7 @@ def run_sweeps(
             callbacks.on_train_batch_begin(0)
             engine = next(steps)
             assert engine is not None
+            forget_posterior(model)  # it is not that of these weights, should nothing come after
             write_weights(model, engine)
             if job.callbacks:  # they may look at it, or keep it
                 finish(model, engine)
@@ -90,9 +92,9 @@ def run_sweeps(
     if engine is not None and not job.callbacks:
         finish(model, engine)
     callbacks.on_train_end(logs)
-    if more and not model.stop_training:
+    if more and not model.stop_training and epochs > first:
         warn(
-            f"The fit reached its last epoch (sweep {epochs}) before it converged. "
+            f"{NOT_CONVERGED} (sweep {epochs}) before it converged. "
             "Call `fit` again to go on, or raise `epochs`."
         )
     return history

@@ -1,4 +1,4 @@
-"""What do all interactions cost? Time an epoch and peak memory, as ratios of one run.
+"""What do all interactions cost Adam? Time an epoch and peak memory, as ratios of one run.
 
     python examples/benchmarks/cost.py            # everything; minutes
     python examples/benchmarks/cost.py --quick    # smaller sizes
@@ -60,8 +60,9 @@ def measure(rows: int, features: int, term: str, rank: int, epochs: int) -> dict
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ak.AhofmWarning)  # a few epochs are no converged fit
         model.fit(
-            data, batch_size=1024, epochs=epochs, validation_split=0.0, verbose=0, callbacks=[clock]
-        )
+            data, solver="adam", batch_size=1024, epochs=epochs, validation_split=0.0, verbose=0,
+            callbacks=[clock],
+        )  # fmt: skip
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {"seconds": float(np.median(clock.seconds[2:])), "megabytes": peak}
 
@@ -115,7 +116,7 @@ def print_accuracy(folder: Path, splits: int) -> None:
                 model = ak.ahofm(data.iloc[train], response, D=order, seed=seed)
                 with warnings.catch_warnings():
                     warnings.filterwarnings("ignore", "Values outside", ak.AhofmWarning)
-                    model.fit(data.iloc[train], verbose=0)
+                    model.fit(data.iloc[train], solver="adam", verbose=0)
                     predicted = model.predict(data.iloc[test])
                 errors.append(np.sqrt(np.mean((predicted - data[response].iloc[test]) ** 2)))
             cells.append(f"{np.mean(errors):.2f} ({np.std(errors):.2f})")

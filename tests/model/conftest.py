@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import ahofm_keras as ak
+from tests.model.careless import DATA, with_random_weights
+from tests.model.short_fits import fit, new_model
 
 
 def mixed_frame(rows: int = 240, seed: int = 0) -> pd.DataFrame:
@@ -49,3 +53,25 @@ def fitted(request: pytest.FixtureRequest, frame: pd.DataFrame) -> ak.AdditiveMo
     with pytest.warns(ak.AhofmWarning, match="reached its last epoch"):
         model.fit(frame, epochs=3, verbose=0)
     return model
+
+
+@pytest.fixture(scope="session")
+def plain(frame: pd.DataFrame) -> ak.AdditiveModel:
+    """The short fit that others are held against."""
+    model = new_model(frame)
+    fit(model, frame)
+    return model
+
+
+@pytest.fixture(scope="session")
+def models() -> SimpleNamespace:
+    """Models with weights drawn at random; nothing here needs them fitted."""
+    return SimpleNamespace(
+        mixed=with_random_weights(ak.AdditiveModel("y ~ s(x1, k=6) + g + f + x2", DATA)),
+        counts=with_random_weights(
+            ak.AdditiveModel("c ~ s(x1, k=6) + log(e) + offset(log(e))", DATA, family="poisson")
+        ),
+        labels=with_random_weights(ak.AdditiveModel("b ~ x1", DATA, family="bernoulli")),
+        straight=with_random_weights(ak.AdditiveModel("y ~ s(x1, k=6)", DATA, extrapolation="linear")),
+        strict=with_random_weights(ak.AdditiveModel("y ~ s(x1, k=6)", DATA, extrapolation="error")),
+    )

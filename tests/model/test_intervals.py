@@ -71,13 +71,17 @@ def test_an_exported_model_gives_the_same(
 
 def test_intervals_need_a_posterior(frame: pd.DataFrame) -> None:
     model = ak.AdditiveModel("gaussian ~ s(x1, k=6)", frame)
-    with pytest.raises(ak.NotFittedError, match="variational"):
+    with pytest.raises(ak.NotFittedError, match="conformal"):
         model.predict(frame, interval=0.95)
     model.fit(frame, verbose=0)
-    model.predict(frame, interval=0.95)
+    first = model.predict(frame, interval=0.95)
     with pytest.warns(ak.AhofmWarning):
         model.fit(frame, solver="adam", epochs=1, verbose=0)
-    with pytest.raises(ak.NotFittedError, match="variational"):
+    assert not model.predict(frame, interval=0.95).equals(first)
+    dataset = tf.data.Dataset.from_tensor_slices(({"x1": frame.x1}, frame.gaussian)).batch(60)
+    with pytest.warns(ak.AhofmWarning):
+        model.fit(dataset, epochs=1, verbose=0)
+    with pytest.raises(ak.NotFittedError, match="conformal"):
         model.predict(frame, interval=0.95)
 
 

@@ -15,6 +15,7 @@ import pytest
 import tensorflow as tf
 
 import ahofm_keras as ak
+from tests.model.careless import with_random_weights
 
 
 def test_keras_file_predicts_the_same(
@@ -97,7 +98,8 @@ def test_saved_model_parity(fitted: ak.AdditiveModel, frame: pd.DataFrame, tmp_p
 def test_saved_model_loads_where_the_package_was_never_imported(
     frame: pd.DataFrame, tmp_path: Path
 ) -> None:
-    model = ak.AdditiveModel('gaussian ~ s(x1) + group + flag + s(Q("km/h"))', with_odd_name(frame))
+    formula = 'gaussian ~ s(x1) + group + flag + s(Q("km/h"))'
+    model = with_random_weights(ak.AdditiveModel(formula, with_odd_name(frame)))
     model.export(tmp_path / "1")
     program = f"""
 import sys, json, tensorflow as tf
@@ -125,9 +127,8 @@ def with_odd_name(frame: pd.DataFrame) -> pd.DataFrame:
 def test_columns_of_any_name(frame: pd.DataFrame, tmp_path: Path) -> None:
     odd = {"x1": "a b", "x2": "response", "x3": "km/h", "hour": "predictor", "group": "größe"}
     data = frame.rename(columns=odd)
-    model = ak.AdditiveModel(
-        'gaussian ~ Q("a b") + s(response) + s(Q("km/h")) + s(predictor) + größe', data
-    )
+    formula = 'gaussian ~ Q("a b") + s(response) + s(Q("km/h")) + s(predictor) + größe'
+    model = with_random_weights(ak.AdditiveModel(formula, data))
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(loaded.predict(data), model.predict(data))

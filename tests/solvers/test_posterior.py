@@ -247,16 +247,25 @@ def test_a_column_may_have_the_name_of_the_layer(name: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("solver", ["adam", "bcd"])
-def test_other_solvers_make_the_posterior_unknown(gaussian: Fitted, tmp_path: Path, solver: str) -> None:
+def test_other_solvers_replace_the_posterior(gaussian: Fitted, tmp_path: Path, solver: str) -> None:
     model, data, _ = gaussian
     model = copy_of(model, tmp_path)
-    assert float(model.posterior.dispersion) > 0
-    model.compile(jit_compile=False)
+    before = np.asarray(model.posterior.linear_root)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The fit reached its last", ak.AhofmWarning)
         fit_quietly(model, data, solver, epochs=1)
+    assert float(model.posterior.dispersion) > 0
+    assert np.abs(np.asarray(model.posterior.linear_root) - before).max() > 1e-6
+
+
+def test_a_fit_without_a_posterior_makes_it_unknown(gaussian: Fitted, tmp_path: Path) -> None:
+    model, data, _ = gaussian
+    model = copy_of(model, tmp_path)
+    model.compile(loss="mae", jit_compile=False)
+    with pytest.warns(ak.AhofmWarning, match="The fit reached its last"):
+        fit_quietly(model, data, "adam", epochs=1)
     assert float(model.posterior.dispersion) == 0
-    with pytest.raises(ak.AhofmError):
+    with pytest.raises(ak.NotFittedError):
         model.predict(data, interval=0.9)
 
 

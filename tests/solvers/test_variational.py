@@ -303,7 +303,8 @@ def test_more_features_than_rows_are_fitted() -> None:
     rng = np.random.default_rng(0)
     data = pd.DataFrame(rng.normal(size=(12, 14)), columns=[f"x{j}" for j in range(14)])
     data["y"] = data.x0 + 0.3 * rng.normal(size=12)
-    model, _ = fit_new(f"y ~ ahofm({all_features(data)}, D=2, F=1)", data)
+    with pytest.warns(ak.AhofmWarning, match="degrees of freedom from 12 rows"):
+        model, _ = fit_new(f"y ~ ahofm({all_features(data)}, D=2, F=1)", data)
     assert_finite(model, data)
 
 

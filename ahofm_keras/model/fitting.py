@@ -1,0 +1,277 @@
+"""One call of `fit`: which solver takes it, on which rows, and the job that the solver gets."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from ahofm_keras.errors import DataError, noting, warn
+from ahofm_keras.model.arguments import (
+    check_callbacks,
+    check_choice,
+    check_class_weight,
+    check_given,
+    check_share,
+    check_verbose,
+    check_whole,
+)
+from ahofm_keras.model.reading import check_varies, split_off
+from ahofm_keras.model.record import FitRecord, measure_fit
+from ahofm_keras.model.rows import RowReader
+from ahofm_keras.model.streams import own_errors
+from ahofm_keras.solvers import AUTO, SOLVERS, FitJob, choose_solver
+from ahofm_keras.solvers.choice import MINI_BATCHES, check_solver
+from ahofm_keras.solvers.job import NOT_CONVERGED, Rows
+from ahofm_keras.solvers.laplace import can_have_laplace, write_laplace
+from ahofm_keras.solvers.posterior import forget_posterior
+from ahofm_keras.terms import InteractionTerm
+
+VALIDATION_SHARE = 0.15
+LAPLACE = "laplace"
+# Beyond this share of the rows as degrees of freedom there is no noise left to learn from.
+_SATURATED = 0.9
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """The arguments of `AdditiveModel.fit`, where they are described."""
+
+    x: Any
+    y: Any
+    batch_size: int | None
+    epochs: int | None
+    verbose: Any
+    callbacks: Any
+    validation_split: float | None
+    validation_data: Any
+    shuffle: bool
+    class_weight: Any
+    sample_weight: Any
+    initial_epoch: int
+    steps_per_epoch: int | None
+    validation_steps: int | None
+    validation_batch_size: int | None
+    validation_freq: int
+    solver: str
+    restarts: int
+    seed: int
+
+    def check(self, family: str) -> None:
+        """Raise a `DataError` for an argument that no solver could use."""
+        check_choice("solver", self.solver, (AUTO, *SOLVERS))
+        check_given(0, initial_epoch=self.initial_epoch, restarts=self.restarts, seed=self.seed)
+        check_whole(0, epochs=self.epochs)
+        check_given(1, validation_freq=self.validation_freq)
+        check_whole(
+            1,
+            batch_size=self.batch_size,
+            steps_per_epoch=self.steps_per_epoch,
+            validation_steps=self.validation_steps,
+            validation_batch_size=self.validation_batch_size,
+        )
+        check_share("validation_split", self.validation_split)
+        check_class_weight(self.class_weight, family, self.sample_weight)
+        check_callbacks(self.callbacks)
+        check_verbose(self.verbose)
+
+    @property
+    def trains(self) -> bool:
+        """Whether there is an epoch to run."""
+        return self.epochs is None or self.epochs > self.initial_epoch
+
+    def tell(self, message: str) -> None:
+        """A line for the user, unless silence was asked for."""
+        if self.verbose:
+            print(message)
+
+
+def run_fit(model: Any, reader: RowReader, request: FitRequest) -> keras.callbacks.History:
+    """Fit a model as asked.
+
+    Args:
+        model: an `AdditiveModel`.
+        reader: of the model's rows.
+        request: what the user asked for.
+    """
+    request.check(model.family.name)
+    if not model.response.is_column:
+        request.tell(f"Fitting {model.response}: predictions are on the scale of {model.response}.")
+    solver = pick_solver(model, request)
+    rows = reader.with_response(request.x, request.y, request.sample_weight)
+    training, validation = split_rows(model, reader, rows, request, solver)
+    if request.trains:
+        _look_back(model, rows, request, solver)
+    job = make_job(training, validation, request, model.monitor)
+    laplace = solver != "variational" and can_have_laplace(model, job)
+    if request.trains and (laplace or solver == "variational"):
+        model.attach_posterior()  # before callbacks look at the weights: these stay the same arrays
+    began = time.perf_counter()
+    with noting() as notes, own_errors():
+        history = SOLVERS[solver](model, job)
+        if solver == "variational":
+            _warn_of_saturation(history, training)
+        elif request.trains and laplace:
+            write_laplace(model, job)
+    if request.trains:
+        model.remember(posterior_by=solver if solver == "variational" else LAPLACE)
+        seconds = time.perf_counter() - began
+        _leave_record(model, reader, request, job, solver, history, seconds, notes)
+    return history
+
+
+def _leave_record(
+    model: Any,
+    reader: RowReader,
+    request: FitRequest,
+    job: FitJob,
+    solver: str,
+    history: keras.callbacks.History,
+    seconds: float,
+    notes: list[str],
+) -> None:
+    """Keep what readers of the model will ask for."""
+    figures = measure_fit(model, job.training) if isinstance(job.training, Rows) else {}
+    converged = not any(note.startswith(NOT_CONVERGED) for note in notes)
+    record = FitRecord(
+        solver, len(history.epoch), seconds, converged, tuple(dict.fromkeys(notes)), **figures
+    )
+    sample = reader.sample(request.x, request.y, request.sample_weight, request.seed)
+    model.keep_record(record, sample)
+
+
+def pick_solver(model: Any, request: FitRequest) -> str:
+    """The solver's name, `"auto"` resolved and told; refuses what the solver cannot do."""
+    streamed = isinstance(request.x, tf.data.Dataset)
+    given = _only_for_mini_batches(model, request)
+    solver, why = request.solver, ""
+    if solver == AUTO:
+        solver, reason = choose_solver(model.design, streamed, given)
+        why = f', which "auto" takes here: {reason}'
+        if not (request.restarts and solver == MINI_BATCHES):
+            request.tell(f"solver: {solver} ({reason})")
+    check_solver(model.design, solver, streamed, given)
+    if request.restarts and solver == MINI_BATCHES:
+        raise DataError(f'`restarts` has no meaning for solver="{solver}"{why}.')
+    return solver
+
+
+def _only_for_mini_batches(model: Any, request: FitRequest) -> list[str]:
+    """What the user asked for that block solvers cannot do, in words."""
+    arguments = {"batch_size": request.batch_size, "steps_per_epoch": request.steps_per_epoch}
+    given = [
+        f"{name} was given, which only mini-batches use"
+        for name, value in arguments.items()
+        if value is not None
+    ]
+    if model.own_compile:
+        given.append("compile() was given an optimizer or loss of its own, which only mini-batches use")
+    frozen = [layer.name for layer in model.fitted_layers() if not layer.trainable]
+    if frozen:
+        given.append(f"layer {frozen[0]} is frozen (trainable=False), which only mini-batches heed")
+    return given
+
+
+def split_rows(
+    model: Any, reader: RowReader, training: Rows | tf.data.Dataset, request: FitRequest, solver: str
+) -> tuple[Rows | tf.data.Dataset, Rows | tf.data.Dataset | None]:
+    """Training rows, and validation rows as far as they were asked for or the solver wants some."""
+    validation: Rows | tf.data.Dataset | None = None
+    if request.validation_data is not None:
+        validation = reader.validation(request.validation_data)
+    elif isinstance(training, Rows):
+        default = VALIDATION_SHARE if solver == MINI_BATCHES else 0.0
+        share = default if request.validation_split is None else request.validation_split
+        training, validation = split_off(training, share, request.seed)
+    elif request.validation_split:
+        raise DataError("`validation_split` needs data in memory; give a dataset as `validation_data`.")
+    if isinstance(training, Rows):
+        check_varies(training.y, str(model.response))
+    return training, validation
+
+
+def make_job(
+    training: Rows | tf.data.Dataset,
+    validation: Rows | tf.data.Dataset | None,
+    request: FitRequest,
+    monitor: str,
+) -> FitJob:
+    """What a solver needs to know of a request."""
+    return FitJob(
+        training,
+        validation,
+        batch_size=request.batch_size,
+        epochs=request.epochs,
+        verbose=request.verbose,
+        callbacks=check_callbacks(request.callbacks),
+        seed=request.seed,
+        shuffle=request.shuffle,
+        steps_per_epoch=request.steps_per_epoch,
+        validation_steps=request.validation_steps,
+        validation_batch_size=request.validation_batch_size,
+        restarts=request.restarts,
+        monitor=monitor,
+        keras_arguments={
+            "class_weight": request.class_weight,
+            "initial_epoch": request.initial_epoch,
+            "validation_freq": request.validation_freq,
+        },
+    )
+
+
+def _look_back(model: Any, rows: Rows | tf.data.Dataset, request: FitRequest, solver: str) -> None:
+    """Of an earlier fit, keep only what may be gone on from.
+
+    What was switched off on other rows may be needed on these, so the variational solver starts anew
+    there; it does too for further starts, because a fit that goes on has one only.
+    """
+    mark = fingerprint(rows, request.class_weight) if isinstance(rows, Rows) else None
+    other = model.recall("fitted_to") not in (None, mark)
+    if solver != "variational":
+        if other and not request.restarts:
+            _warn_of_switched_off(model, solver)
+    elif model.has_posterior:
+        if other:
+            request.tell("The rows are not those of the last fit: starting anew.")
+        if other or request.restarts or model.recall("posterior_by") == LAPLACE:
+            forget_posterior(model)
+    model.remember(fitted_to=mark)
+
+
+def _warn_of_switched_off(model: Any, solver: str) -> None:
+    """Where all factors are 0 so is the gradient: a fit that goes on from there leaves them at 0."""
+    off = [
+        f"`{label}`"
+        for term in model.design.of_kind(InteractionTerm)
+        for label, factors in zip(term.column_labels, model.get_layer(term.name).factors, strict=True)
+        if not np.any(factors)
+    ]
+    if off:
+        warn(
+            f'{", ".join(off)}: switched off by a fit to other rows, and solver="{solver}" goes on from '
+            "there. Make a new model to fit all interactions."
+        )
+
+
+def fingerprint(rows: Rows, class_weight: Any) -> str:
+    """A short text that differs where rows do."""
+    digest = hashlib.blake2b(repr(class_weight).encode(), digest_size=16)
+    for array in (*rows.encoded, rows.y, *([] if rows.weight is None else [rows.weight])):
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _warn_of_saturation(history: keras.callbacks.History, training: Rows) -> None:
+    """A fit with about as many degrees of freedom as rows has no residuals to judge itself by."""
+    edf = history.history.get("edf")
+    rows = len(training) if training.weight is None else int(np.count_nonzero(training.weight))
+    if edf and edf[-1] > _SATURATED * rows:
+        warn(
+            f"The fit takes {edf[-1]:.1f} degrees of freedom from {rows} rows: hardly any are left to "
+            "learn the noise from, and intervals are too narrow. Use fewer terms, or more rows."
+        )

@@ -1,0 +1,168 @@
+"""Encoded rows -> link, contributions of the terms, standard errors; as arrays and data frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+import pandas as pd
+import tensorflow as tf
+
+from ahofm_keras.data import batch_rows
+from ahofm_keras.errors import DataError, NotFittedError, warn
+from ahofm_keras.families import Family
+from ahofm_keras.intervals import band_of_link, band_of_mean, predictive_spread
+from ahofm_keras.layers import Posterior
+from ahofm_keras.model.arguments import check_choice, check_level
+from ahofm_keras.model.graph import Graph
+from ahofm_keras.solvers.job import Rows
+from ahofm_keras.terms import Design
+
+PREDICTION_TYPES = ("response", "link", "terms")
+PREDICTION_ROWS = 8192
+CONFORMAL = "conformal"
+INTERVAL_METHODS = ("posterior", CONFORMAL)
+
+
+class Outputs:
+    """Tensors of a model's graph beside the response, and the functions that compute them.
+
+    Args:
+        graph: of the model.
+        design: of the model.
+        scale: of the response inside the model.
+    """
+
+    def __init__(self, graph: Graph, design: Design, scale: float) -> None:
+        self._graph = graph
+        self._design = design
+        self._scale = scale
+        self._posterior: tuple[Posterior, Any] | None = None
+        self._functions: dict[str, Any] = {}
+
+    def use_posterior(self, layer: Posterior, variance: Any) -> None:
+        """From now on the graph knows the variance of its predictor."""
+        self._posterior = layer, variance
+
+    def link(self) -> dict[str, Any]:
+        """The predictor."""
+        return {"link": self._graph.link}
+
+    def terms(self) -> dict[str, Any]:
+        """Contribution of each column of each term, in units of the link."""
+        columns = {}
+        for term in self._design.terms:
+            if term.name not in self._graph.contributions:
+                continue
+            tensor = self._graph.contributions[term.name]
+            for place, label in enumerate(term.column_labels):
+                columns[label] = self._scale * keras.ops.cast(tensor[:, place], "float64")
+        return columns
+
+    def uncertainty(self) -> dict[str, Any]:
+        """Predictor, its standard error, and the dispersion."""
+        assert self._posterior is not None
+        layer, variance = self._posterior
+        error = self._scale * keras.ops.sqrt(variance)
+        dispersion = layer.dispersion * self._scale**2 + 0 * error
+        return {"link": self._graph.link, "link_se": error, "dispersion": dispersion}
+
+    def endpoints(self, with_uncertainty: bool) -> dict[str, dict[str, Any]]:
+        """What an exported model serves, by endpoint."""
+        terms = self.terms()
+        return {
+            "serving_default": {"response": self._graph.response, "link": self._graph.link},
+            **({"terms": terms} if terms else {}),
+            **({"uncertainty": self.uncertainty()} if with_uncertainty else {}),
+        }
+
+    def run(self, name: str, batches: tf.data.Dataset, steps: int | None) -> dict[str, np.ndarray]:
+        """`"link"`, `"terms"` or `"uncertainty"` of batches of encoded rows."""
+        if name not in self._functions:
+            function = keras.Function(self._graph.encoded, getattr(self, name)())
+            self._functions[name] = tf.function(function)
+        run = self._functions[name]
+        parts = [run(list(encoded)) for (encoded,) in batches.take(-1 if steps is None else steps)]
+        if not parts:
+            raise DataError("The dataset has no batches.")
+        return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+
+
+def terms_frame(predicted: dict[str, np.ndarray], intercept: float) -> pd.DataFrame:
+    """A column a term, and the intercept in `attrs`."""
+    frame = pd.DataFrame(predicted)
+    frame.attrs["intercept"] = intercept
+    return frame
+
+
+def interval_frame(
+    predicted: dict[str, np.ndarray], family: Family, type: str, level: float
+) -> pd.DataFrame:
+    """Credible band of the link, or that of the mean with the predictive interval."""
+    link, error = predicted["link"], predicted["link_se"]
+    if type == "link":
+        return band_of_link(link, error, level)
+    return band_of_mean(family, link, error, float(predicted["dispersion"][0]), level)
+
+
+def with_index(frame: pd.DataFrame, x: Any) -> pd.DataFrame:
+    """The frame with the index of the rows that it belongs to."""
+    if isinstance(x, pd.DataFrame):
+        frame.index = x.index[: len(frame)]
+    return frame
+
+
+def check_interval(model: Any, type: str, level: Any, method: str, calibration: Any) -> None:
+    """Raise an error where intervals cannot be had."""
+    check_level(level)
+    check_choice("method", method, INTERVAL_METHODS)
+    if type == "terms":
+        raise DataError('`interval` goes with type="response" or type="link".')
+    if method == CONFORMAL:
+        if type != "response":
+            raise DataError('Conformal intervals are those of a response: type="response".')
+        if calibration is None:
+            raise DataError(
+                "Conformal intervals need rows that the model was not fitted to: "
+                "`calibration=` a data frame, or `(x, y)`."
+            )
+        return
+    if calibration is not None:
+        raise DataError('`calibration` goes with method="conformal".')
+    if not model.has_posterior:
+        raise NotFittedError(
+            "Intervals need the posterior that `fit` leaves in the model when all rows are in memory; "
+            'conformal ones (method="conformal") do without.'
+        )
+
+
+def calibration_scores(
+    rows: Rows | tf.data.Dataset, outputs: Outputs, family: Family, name: str
+) -> np.ndarray:
+    """|residual| / spread of calibration rows."""
+    if not isinstance(rows, Rows):
+        raise DataError("`calibration` must be data in memory, not a dataset.")
+    predicted = outputs.run(name, batch_rows((rows.encoded,), PREDICTION_ROWS), None)
+    mean, spread = mean_and_spread(predicted, family)
+    return np.abs(rows.y - mean) / spread
+
+
+def mean_and_spread(predicted: dict[str, np.ndarray], family: Family) -> tuple[np.ndarray, np.ndarray]:
+    """Mean response and the standard deviation of a new one, up to a factor without a posterior."""
+    link = predicted["link"]
+    dispersion = predicted["dispersion"][0] if "dispersion" in predicted else 1.0
+    spread = predictive_spread(family, link, predicted.get("link_se", 0.0), float(dispersion))
+    return np.asarray(family.inverse_link(link, np)), np.maximum(spread, np.finfo(float).tiny)
+
+
+def weight_sums(model: Any) -> tuple[float, ...]:
+    """A number for each weight that a fit sets, by which it is told from another."""
+    weights = [weight for layer in model.fitted_layers() for weight in layer.weights]
+    return tuple(float(np.abs(np.asarray(weight)).sum()) for weight in weights)
+
+
+def warn_if_unfitted(model: Any, start: tuple[float, ...]) -> None:
+    """Warn where all weights are those that the model was made with."""
+    if not model.has_posterior and weight_sums(model) == start:
+        warn("The model was never fitted: it predicts from the weights that it starts with.")

@@ -1,0 +1,153 @@
+"""What a fit leaves behind for its readers: figures that stay with the model, rows that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import keras
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from ahofm_keras.families import Family
+from ahofm_keras.solvers.job import Rows
+from ahofm_keras.terms import OffsetTerm
+
+# Training rows that a model remembers while it is in memory, at most.
+SAMPLE_ROWS = 10_000
+_BATCH_ROWS = 65_536
+
+
+@dataclass(frozen=True)
+class FitRecord:
+    """Figures of the last fit, saved with the model.
+
+    Args:
+        solver: its name.
+        epochs: sweeps or epochs that it took.
+        seconds: wall time.
+        converged: whether it stopped by itself, not at the last epoch.
+        warnings: what it warned of.
+        rows: number of training rows n; None after a fit from a dataset, as what follows.
+        weighted: whether rows had weights.
+        deviance: sum over training rows.
+        null_deviance: of the model without terms.
+        dispersion: of the response, in its own units.
+        log_likelihood: at the fitted means and that dispersion.
+        edf: effective degrees of freedom.
+    """
+
+    solver: str
+    epochs: int
+    seconds: float
+    converged: bool
+    warnings: tuple[str, ...]
+    rows: int | None = None
+    weighted: bool = False
+    deviance: float | None = None
+    null_deviance: float | None = None
+    dispersion: float | None = None
+    log_likelihood: float | None = None
+    edf: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "warnings": list(self.warnings)}
+
+    @classmethod
+    def from_json(cls, config: Mapping[str, Any]) -> FitRecord:
+        return cls(**{**config, "warnings": tuple(config["warnings"])})
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Some of the training rows, for rugs, residuals and variances over rows.
+
+    Args:
+        columns: raw columns of the model.
+        y: response.
+        weight: of each row, or None.
+    """
+
+    columns: dict[str, np.ndarray]
+    y: np.ndarray
+    weight: np.ndarray | None
+
+
+def take_sample(
+    columns: Mapping[str, np.ndarray], y: np.ndarray, weight: np.ndarray | None, seed: int
+) -> Sample:
+    """At most `SAMPLE_ROWS` of the training rows."""
+    chosen = np.arange(len(y))
+    if len(y) > SAMPLE_ROWS:
+        chosen = np.sort(np.random.default_rng(seed).choice(len(y), SAMPLE_ROWS, replace=False))
+    return Sample(
+        {name: values[chosen] for name, values in columns.items()},
+        y[chosen],
+        None if weight is None else weight[chosen],
+    )
+
+
+def measure_fit(model: Any, rows: Rows) -> dict[str, Any]:
+    """Deviance, dispersion, likelihood and degrees of freedom on the training rows."""
+    family: Family = model.family
+    mean = _means(model, rows)
+    weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+    deviance = float(family.unit_deviance(rows.y, mean, np) @ weight)
+    null_mean = null_means(model, rows)
+    edf = degrees_of_freedom(model)
+    dispersion = _dispersion(model, deviance, int(np.count_nonzero(weight)), edf)
+    return {
+        "rows": len(rows),
+        "weighted": rows.weight is not None,
+        "deviance": deviance,
+        "null_deviance": float(family.unit_deviance(rows.y, null_mean, np) @ weight),
+        "dispersion": dispersion,
+        "log_likelihood": family.log_likelihood(rows.y, mean, dispersion, weight),
+        "edf": edf,
+    }
+
+
+def _means(model: Any, rows: Rows) -> np.ndarray:
+    """Mean response of encoded rows."""
+    parts = []
+    for start in range(0, len(rows), _BATCH_ROWS):
+        batch = tuple(array[start : start + _BATCH_ROWS] for array in rows.encoded)
+        parts.append(keras.ops.convert_to_numpy(model(batch)))
+    return np.concatenate(parts)
+
+
+def null_means(model: Any, rows: Rows) -> np.ndarray:
+    """Means of the model that has an intercept and the offset only."""
+    family: Family = model.family
+    offset = rows.encoded[-1] if model.design.of_kind(OffsetTerm) else np.zeros(1)
+
+    def mean(intercept: float) -> np.ndarray:
+        return np.broadcast_to(family.inverse_link(intercept + offset, np), rows.y.shape)
+
+    def deviance(intercept: float) -> float:
+        return float(np.average(family.unit_deviance(rows.y, mean(intercept), np), weights=rows.weight))
+
+    if not model.design.intercept:
+        return mean(0.0)
+    # With a link that is not the family's own, equal sums of means and responses are not the optimum.
+    start = family.start(rows.y, offset if len(offset) > 1 else 0.0, rows.weight)
+    return mean(minimize_scalar(deviance, (start - 0.1, start + 0.1)).x)
+
+
+def degrees_of_freedom(model: Any) -> float | None:
+    """Effective degrees of freedom of all blocks, where the model has a posterior."""
+    if not model.has_posterior:
+        return None
+    layer = model.posterior
+    parts = [np.asarray(layer.linear_edf), *map(np.asarray, layer.factor_edf)]
+    return float(sum(part.sum() for part in parts))
+
+
+def _dispersion(model: Any, deviance: float, rows: int, edf: float | None) -> float:
+    """The posterior's, else the deviance over the rows that are left."""
+    if not model.family.dispersed:
+        return 1.0
+    if model.has_posterior:
+        return float(model.posterior.dispersion) * model.scale**2
+    return deviance / max(rows - (edf or 0.0), 1.0)

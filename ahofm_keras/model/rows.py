@@ -1,0 +1,99 @@
+"""Data as the user gives it -> encoded rows in memory, or batches of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from ahofm_keras.data import batch_rows, read_columns
+from ahofm_keras.errors import DataError
+from ahofm_keras.families import Family
+from ahofm_keras.model.encoding import Encoder
+from ahofm_keras.model.reading import as_response, read_inputs, read_response, read_weight
+from ahofm_keras.model.record import Sample, take_sample
+from ahofm_keras.model.streams import BatchCheck, check_stream
+from ahofm_keras.solvers.job import Rows
+from ahofm_keras.terms import Design
+from ahofm_keras.transforms import Expression
+
+
+class RowReader:
+    """Reads, checks and encodes the rows of one model.
+
+    Args:
+        design: of the model.
+        family: of the response.
+        response: its expression.
+        extrapolation: outside the training range.
+        encoder: the upper half of the model's graph.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        family: Family,
+        response: Expression,
+        extrapolation: str,
+        encoder: Encoder,
+    ) -> None:
+        self._design = design
+        self._family = family
+        self._response = response
+        self._extrapolation = extrapolation
+        self._encoder = encoder
+
+    def with_response(self, x: Any, y: Any, weight: Any) -> Rows | tf.data.Dataset:
+        """Rows to train on or to evaluate; a dataset stays one."""
+        if isinstance(x, tf.data.Dataset):
+            for name, value in (("y", y), ("sample_weight", weight)):
+                if value is not None:
+                    raise DataError(
+                        f"`{name}` cannot stand beside a dataset: "
+                        "give batches of `(columns, y[, weight])`."
+                    )
+            return self._stream(x, with_response=True)
+        columns = read_inputs(self._design, x, self._extrapolation)
+        if y is None:
+            response = read_response(x, self._response, self._family)
+        else:
+            response = as_response(y, str(self._response), self._family)
+        rows = len(next(iter(columns.values())))
+        if len(response) != rows:
+            raise DataError(f"The response has {len(response)} values, the data {rows} rows.")
+        return Rows(self._encoder.encode(columns), response, read_weight(x, weight, rows))
+
+    def sample(self, x: Any, y: Any, weight: Any, seed: int) -> Sample | None:
+        """Some of the rows as they were given; none of a dataset."""
+        if isinstance(x, tf.data.Dataset):
+            return None
+        columns = read_columns(x, self._design.columns, self._design.columns)
+        rows = len(next(iter(columns.values())))
+        if y is None:
+            response = read_response(x, self._response, self._family)
+        else:
+            response = as_response(y, str(self._response), self._family)
+        return take_sample(columns, response, read_weight(x, weight, rows), seed)
+
+    def validation(self, data: Any) -> Rows | tf.data.Dataset:
+        """The rows of `validation_data`: data, `(x, y)` or `(x, y, weight)`."""
+        parts = data if isinstance(data, tuple) else (data,)
+        if not 1 <= len(parts) <= 3:
+            raise DataError(
+                "`validation_data` must be data, or `(x, y)`, or `(x, y, weight)`. "
+                f"Received: a tuple of {len(parts)}."
+            )
+        x, y, weight = (*parts, None, None)[:3]
+        return self.with_response(x, y, weight)
+
+    def batches(self, x: Any, size: int) -> tf.data.Dataset:
+        """Batches of encoded rows without a response."""
+        if isinstance(x, tf.data.Dataset):
+            return self._stream(x, with_response=False)
+        columns = read_inputs(self._design, x, self._extrapolation)
+        return batch_rows((self._encoder.encode(columns),), size)
+
+    def _stream(self, dataset: tf.data.Dataset, with_response: bool) -> tf.data.Dataset:
+        check_stream(dataset, self._design, with_response)
+        check = BatchCheck(self._design, self._family, self._extrapolation)
+        return self._encoder.encode_stream(dataset, check, with_response)

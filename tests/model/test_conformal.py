@@ -1,0 +1,114 @@
+"""`predict(interval=, method="conformal")`: intervals that hold whatever the response follows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ahofm_keras as ak
+from ahofm_keras.intervals import conformal_quantile
+
+
+def heavy_frame(rows: int, seed: int, family: str = "gaussian") -> pd.DataFrame:
+    """A response that the family is wrong for."""
+    rng = np.random.default_rng(seed)
+    data = pd.DataFrame({"x": np.r_[0.0, 1.0, rng.uniform(size=rows - 2)]})
+    mean = 1 + np.sin(6 * data.x) + data.x
+    if family == "gaussian":
+        data["y"] = mean + rng.standard_t(2, rows)
+    elif family == "poisson":
+        data["y"] = rng.negative_binomial(1, 1 / (1 + mean + 0.5)).astype(float)
+    else:
+        data["y"] = mean.abs() * rng.lognormal(0, 1.5, rows) + 1e-3
+    return data
+
+
+@pytest.fixture(scope="module", params=["gaussian", "poisson", "gamma"])
+def model(request: pytest.FixtureRequest) -> ak.AdditiveModel:
+    train = heavy_frame(300, 0, request.param)
+    model = ak.AdditiveModel("y ~ s(x)", train, family=request.param)
+    model.fit(train, verbose=0)
+    return model
+
+
+def test_coverage_is_the_level_whatever_the_response_follows(model: ak.AdditiveModel) -> None:
+    """Averaged over calibration sets it lies between level and level + 1 / (rows + 1)."""
+    covered = []
+    for seed in range(1, 41):
+        calibration = heavy_frame(100, seed, model.family.name)
+        fresh = heavy_frame(200, 1000 + seed, model.family.name)
+        band = model.predict(fresh, interval=0.8, method="conformal", calibration=calibration)
+        covered.append(((band.predictive_lower <= fresh.y) & (fresh.y <= band.predictive_upper)).mean())
+    assert 0.78 < np.mean(covered) < 0.84
+
+
+def test_columns_and_support(model: ak.AdditiveModel) -> None:
+    calibration = heavy_frame(100, 1, model.family.name)
+    fresh = heavy_frame(50, 2, model.family.name)
+    fresh.index = pd.RangeIndex(100, 150)
+    band = model.predict(fresh, interval=0.8, method="conformal", calibration=calibration)
+    assert list(band) == ["mean", "predictive_lower", "predictive_upper"]
+    assert band.index.equals(fresh.index)
+    np.testing.assert_allclose(band["mean"], model.predict(fresh), rtol=1e-6)
+    if model.family.name != "gaussian":
+        assert (band.predictive_lower >= 0).all()
+    if model.family.name == "poisson":
+        assert (band[["predictive_lower", "predictive_upper"]] % 1 == 0).all().all()
+    pair = (calibration[["x"]], calibration["y"])
+    again = model.predict(fresh, interval=0.8, method="conformal", calibration=pair)
+    pd.testing.assert_frame_equal(again, band)
+
+
+def test_without_a_posterior() -> None:
+    train = heavy_frame(200, 0)
+    model = ak.AdditiveModel("y ~ s(x)", train)
+    model.compile(loss="mae")
+    with pytest.warns(ak.AhofmWarning, match="reached its last epoch"):
+        model.fit(train, epochs=2, verbose=0)
+    calibration = heavy_frame(99, 1)
+    band = model.predict(train, interval=0.9, method="conformal", calibration=calibration)
+    residuals = np.sort(np.abs(calibration.y - model.predict(calibration)))
+    reach = residuals[89]  # the 90th of 99: ceil(100 * 0.9)
+    np.testing.assert_allclose(band.predictive_upper - band["mean"], reach, rtol=1e-6)
+
+
+def test_the_quantile() -> None:
+    scores = np.arange(1.0, 20.0)
+    assert conformal_quantile(scores[::-1], 0.95) == 19.0
+    assert conformal_quantile(scores, 0.5) == 10.0
+    with pytest.raises(ak.DataError, match=r"level 0.99 need at least 99 calibration rows, 19 were"):
+        conformal_quantile(scores, 0.99)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"method": "conformal"}, "Conformal intervals need rows that the model was not fitted to"),
+        ({"method": "bayes"}, "`method` must be one of"),
+        ({"calibration": heavy_frame(20, 0)}, '`calibration` goes with method="conformal"'),
+        (
+            {"method": "conformal", "calibration": heavy_frame(20, 0), "type": "link"},
+            'type="response"',
+        ),
+        ({"method": "conformal", "calibration": heavy_frame(5, 0)}, "need at least 9 calibration rows"),
+        (
+            {"method": "conformal", "calibration": heavy_frame(5, 0)[["x"]]},
+            "Column `y` is missing",
+        ),
+    ],
+)
+def test_bad_input(arguments: dict, message: str) -> None:
+    train = heavy_frame(100, 0)
+    model = ak.AdditiveModel("y ~ s(x)", train)
+    model.fit(train, verbose=0)
+    with pytest.raises(ak.DataError, match=message):
+        model.predict(train, interval=0.9, **arguments)
+
+
+def test_two_classes_have_none() -> None:
+    train = heavy_frame(100, 0).assign(y=lambda d: (d.y > 1).astype(float))
+    model = ak.AdditiveModel("y ~ s(x)", train, family="bernoulli")
+    model.fit(train, verbose=0)
+    with pytest.raises(ak.DataError, match="more than two values"):
+        model.predict(train, interval=0.9, method="conformal", calibration=train)
