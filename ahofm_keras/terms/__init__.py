@@ -2,6 +2,7 @@
 
 from ahofm_keras.terms.design import Design, fit_terms
 from ahofm_keras.terms.features import Feature
+from ahofm_keras.terms.margins import Margin, Margins, cell_of
 from ahofm_keras.terms.records import (
     TERMS,
     InteractionTerm,
@@ -11,6 +12,7 @@ from ahofm_keras.terms.records import (
     SmoothTerm,
     Term,
 )
+from ahofm_keras.terms.variables import Product, Variable, split_column, variables_by_key
 
 __all__ = [
     "TERMS",
@@ -18,9 +20,16 @@ __all__ = [
     "Feature",
     "InteractionTerm",
     "LinearTerm",
+    "Margin",
+    "Margins",
     "OffsetTerm",
     "Order",
+    "Product",
     "SmoothTerm",
     "Term",
+    "Variable",
+    "cell_of",
     "fit_terms",
+    "split_column",
+    "variables_by_key",
 ]

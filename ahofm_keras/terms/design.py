@@ -14,6 +14,7 @@ from ahofm_keras.formula import Formula, TermSpec
 from ahofm_keras.formula.options import interaction_orders
 from ahofm_keras.terms.features import Feature, FeaturePool, Request, feature_values
 from ahofm_keras.terms.linear import LinearCoder
+from ahofm_keras.terms.margins import Margins, learn_margins
 from ahofm_keras.terms.records import (
     TERMS,
     InteractionTerm,
@@ -24,6 +25,7 @@ from ahofm_keras.terms.records import (
     Term,
 )
 from ahofm_keras.terms.smoothing import DEFAULT_DF, Smoother
+from ahofm_keras.terms.variables import Variable, find_variables
 from ahofm_keras.transforms import Expression, learn_expression, quote_column
 
 DEFAULT_RANK = 5
@@ -40,6 +42,7 @@ class Design:
         terms: in the order of the formula, main effects of an `ahofm` before it.
         intercept: whether the model has one.
         rows: n of the training data.
+        margins: distribution of the variables; None in a model of an earlier version.
     """
 
     columns: dict[str, str]
@@ -47,6 +50,7 @@ class Design:
     terms: tuple[Term, ...]
     intercept: bool
     rows: int
+    margins: Margins | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -55,6 +59,7 @@ class Design:
             "terms": [term.to_json() for term in self.terms],
             "intercept": self.intercept,
             "rows": self.rows,
+            "margins": None if self.margins is None else self.margins.to_json(),
         }
 
     @classmethod
@@ -65,10 +70,15 @@ class Design:
             tuple(TERMS[term["kind"]].from_json(term) for term in config["terms"]),
             config["intercept"],
             config["rows"],
+            Margins.from_json(config["margins"]) if config.get("margins") else None,
         )
 
     def of_kind(self, kind: type[Term]) -> list[Any]:
         return [term for term in self.terms if isinstance(term, kind)]
+
+    def variables(self) -> list[Variable]:
+        """What a reader calls features, with all functions that terms have of them."""
+        return find_variables(self.features, self.terms)
 
 
 def fit_terms(
@@ -127,8 +137,10 @@ class _Fitter:
         self._check_rows(rows)
         self._warn_of_doubles()
         self.smoother.warn()
-        features = tuple(self.pool.features)
-        return Design(dict(kinds), features, tuple(self.terms), self.formula.intercept, rows)
+        features, terms = tuple(self.pool.features), tuple(self.terms)
+        variables = find_variables(features, terms)
+        margins = learn_margins(variables, terms, self.columns, self.pool.moments)
+        return Design(dict(kinds), features, terms, self.formula.intercept, rows, margins)
 
     def _with_main_effects(self, spec: TermSpec) -> list[TermSpec]:
         """A main effect stands once: the formula's own, else the first that an interaction adds."""

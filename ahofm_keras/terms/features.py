@@ -106,6 +106,8 @@ class FeaturePool:
         self.extrapolation = extrapolation
         self.features: list[Feature] = []
         self._orthogonal: list[DemmlerReinsch] = []
+        # Means of the functions of each feature's basis and their second moments, for its margin.
+        self.moments: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self._known: dict[tuple[Expression, Request], int] = {}
 
     def position(self, expression: Expression, request: Request, spec: TermSpec) -> int:
@@ -114,7 +116,8 @@ class FeaturePool:
         if wider is not None:
             return wider
         values = feature_values(expression, self.columns, spec)
-        feature, orthogonal = _learn(expression, request, values, self, spec)
+        feature, orthogonal, moments = _learn(expression, request, values, self, spec)
+        self.moments[len(self.features)] = moments
         self.features.append(feature)
         self._orthogonal.append(orthogonal)
         self._known[expression, request] = len(self.features) - 1
@@ -174,7 +177,7 @@ def _learn(
     values: np.ndarray,
     pool: FeaturePool,
     spec: TermSpec,
-) -> tuple[Feature, DemmlerReinsch]:
+) -> tuple[Feature, DemmlerReinsch, tuple[np.ndarray, np.ndarray]]:
     distinct = len(set(values)) if values.dtype == object else len(np.unique(values))
     if distinct < 2:
         raise constant_column(expression, spec)
@@ -195,7 +198,7 @@ def _learn(
         distinct,
         orthogonal.rank,
     )
-    return feature, orthogonal
+    return feature, orthogonal, (means, gram / len(values))
 
 
 def constant_column(expression: Expression, spec: TermSpec) -> DataError:

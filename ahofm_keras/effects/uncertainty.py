@@ -1,0 +1,189 @@
+"""Standard errors of parts, from the posterior of all coefficients.
+
+The linear block (linear terms and smooths) has one joint covariance; the factors of a feature in one
+order have another, and blocks are independent. So the variance of a part is that of what is linear in
+its coefficients, plus for each order of each interaction term that of a sum over factors of products of
+independent random factors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ahofm_keras.effects.groups import CENTRES, Group, Subset
+from ahofm_keras.effects.parts import Parts
+from ahofm_keras.terms import InteractionTerm, LinearTerm, SmoothTerm
+
+
+class Uncertainty:
+    """What the posterior of a model says of its parts.
+
+    Args:
+        parts: of a model that has a posterior.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self.model = parts.model
+        self.layer: Any = parts.model.posterior
+        self.terms = {term.name: term for term in self.model.design.terms}
+        self.starts = linear_starts(self.model)
+        self._roots: dict[int, np.ndarray] = {}
+
+    @cached_property
+    def linear_root(self) -> np.ndarray:
+        """L of the linear block's covariance L L', `(q, q)`."""
+        return np.asarray(self.layer.linear_root)
+
+    def standard_errors(self, subset: Subset, functions: Sequence[np.ndarray]) -> np.ndarray:
+        """Of the part of a subset on a grid, from the functions `(m, n_j)` along each of its axes."""
+        variance = self._linear_variance(subset, functions)
+        for index in self.parts.groups_with(subset):
+            term = self.terms[self.parts.groups[index].source[0]]
+            if isinstance(term, InteractionTerm) and self.parts.rest(index, subset) is not None:
+                variance = variance + self._interaction_variance(index, subset, functions)
+        return self.model.scale * np.sqrt(np.maximum(variance, 0.0))
+
+    # What is linear in the coefficients -------------------------------------------------------------
+
+    def _linear_variance(self, subset: Subset, functions: Sequence[np.ndarray]) -> np.ndarray:
+        shape = [own.shape[1] for own in functions]
+        places, rows = self.linear_rows(subset, functions)
+        root = self.linear_root[places]
+        return np.einsum("kn,kn->n", rows, (root @ root.T) @ rows).reshape(shape)
+
+    def linear_rows(
+        self, subset: Subset, functions: Sequence[np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """A part by the coefficients of the linear block that it has, in the model's scale.
+
+        Returns:
+            Their places in the block `(k,)`, and what each is multiplied with on the grid `(k, n)`.
+        """
+        points = int(np.prod([own.shape[1] for own in functions]))
+        places, rows = [np.zeros(0, int)], [np.zeros((0, points))]
+        for index in self.parts.groups_with(subset):
+            group, rest = self.parts.groups[index], self.parts.rest(index, subset)
+            term = self.terms[group.source[0]]
+            if rest is None or group.source[1] == CENTRES:
+                continue
+            start = self.starts.get(term.name, 0)
+            if isinstance(term, SmoothTerm):
+                own = self._centred(subset[0], term.feature, functions[0])
+                places.append(start + np.arange(len(own)))
+                rows.append(own)
+            elif isinstance(term, LinearTerm):
+                product = (rest / np.asarray(term.scale)[group.kept])[:, None]
+                for variable, values in zip(subset, functions, strict=True):
+                    factors = self.parts.factors(index, variable, values)
+                    product = (product[:, :, None] * factors[:, None]).reshape(len(rest), -1)
+                places.append(start + group.kept)
+                rows.append(product)
+        return np.concatenate(places), np.concatenate(rows)
+
+    def _centred(self, variable: int, place: int, functions: np.ndarray) -> np.ndarray:
+        """Functions of one feature, `(r, n)`, less their means over the margin."""
+        own = self.parts.variables[variable].columns_of(place)
+        return functions[own] - self.parts.means[variable][own][:, None]
+
+    # Products of random factors ---------------------------------------------------------------------
+
+    def _interaction_variance(
+        self, index: int, subset: Subset, functions: Sequence[np.ndarray]
+    ) -> np.ndarray:
+        """Variance of sum_f of products of factors, on the grid.
+
+        With P the products of means and K their covariances over the factors f, g, a further factor with
+        means m and covariances C makes K (m m' + C) + P C of K and P m m' of P. Nothing cancels.
+        """
+        group = self.parts.groups[index]
+        term: Any = self.terms[group.source[0]]
+        rank = len(group.kept)
+        start, variance = self._rest_moments(index, subset)
+        product = np.outer(start, start).reshape(-1, 1)
+        covariance = variance.reshape(-1, 1)
+        for axis, (variable, values) in enumerate(zip(subset, functions, strict=True)):
+            means = self.parts.factors(index, variable, values)
+            place = term.features[group.members.index(variable)]
+            spread = self._factor_covariances(group, variable, self._centred(variable, place, values))
+            squares = (means[:, None] * means).reshape(rank**2, -1)
+            if axis == len(subset) - 1:
+                return (covariance.T @ (squares + spread) + product.T @ spread).reshape(
+                    [own.shape[1] for own in functions]
+                )
+            covariance = _outer(covariance, squares + spread) + _outer(product, spread)
+            product = _outer(product, squares)
+        raise AssertionError("a subset has variables")
+
+    def _factor_covariances(self, group: Group, variable: int, functions: np.ndarray) -> np.ndarray:
+        """Posterior covariances of a group's factors at functions `(r, n)` of a feature: `(F F, n)`."""
+        place = self.places[group.source]
+        rank, width = self.layer.factor_means[place].shape[1:]
+        roots = self._factor_roots(place)[group.members.index(variable)]
+        own = roots.reshape(rank, width, -1)[group.kept, : len(functions)]
+        kept, size = own.shape[:2]
+        flat = own.reshape(kept * size, -1)
+        half = ((flat @ flat.T).reshape(-1, size) @ functions).reshape(kept, size, kept, -1)
+        return np.einsum("rn,frgn->fgn", functions, half).reshape(kept**2, -1)
+
+    def _rest_moments(self, index: int, subset: Subset) -> tuple[np.ndarray, np.ndarray]:
+        """Means `(F,)` and covariances `(F, F)` of what stands for the variables not in a subset.
+
+        They enter by the means of their functions over the margins, e_a of which are added variable by
+        variable as in `FactorMoments`.
+        """
+        group = self.parts.groups[index]
+        missing, rank = group.order - len(subset), len(group.kept)
+        means = [np.ones(rank), *np.zeros((missing, rank))]
+        spread = np.zeros((missing + 1, missing + 1, rank, rank))
+        if not missing:
+            return means[0], spread[0, 0]
+        term: Any = self.terms[group.source[0]]
+        for j, variable in enumerate(group.members):
+            if variable in subset:
+                continue
+            own = self.parts.variables[variable].columns_of(term.features[j])
+            functions = self.parts.means[variable][own][:, None]
+            m = self.parts.group_means[index][j]
+            C = self._factor_covariances(group, variable, functions).reshape(rank, rank)
+            for a in range(missing, 0, -1):
+                for b in range(missing, 0, -1):
+                    spread[a, b] += m[:, None] * spread[a - 1, b] + m * spread[a, b - 1]
+                    spread[a, b] += (np.outer(m, m) + C) * spread[a - 1, b - 1]
+                    spread[a, b] += C * np.outer(means[a - 1], means[b - 1])
+            means = [means[0], *(means[a] + m * means[a - 1] for a in range(1, missing + 1))]
+        return means[missing], spread[missing, missing]
+
+    @cached_property
+    def places(self) -> dict[tuple[str, int], int]:
+        """Position of each order among all orders of all interaction terms."""
+        terms = self.model.design.of_kind(InteractionTerm)
+        keys = [(term.name, place) for term in terms for place in range(len(term.orders))]
+        return {key: place for place, key in enumerate(keys)}
+
+    def _factor_roots(self, place: int) -> np.ndarray:
+        """Roots of the covariances of all features' factors of an order, `(p, F r, F r)`."""
+        if place not in self._roots:
+            self._roots[place] = np.asarray(self.layer.factor_roots[place])
+        return self._roots[place]
+
+
+def linear_starts(model: Any) -> dict[str, int]:
+    """Where the coefficients of each linear and smooth term start in the linear block."""
+    starts, place = {}, int(model.design.intercept)
+    for term in model.design.of_kind(LinearTerm):
+        starts[term.name] = place
+        place += len(term.columns)
+    for term in model.design.of_kind(SmoothTerm):
+        starts[term.name] = place
+        place += len(model.design.features[term.feature].eigenvalues)
+    return starts
+
+
+def _outer(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Products at all points of two grids, `(k, a)` and `(k, b)` -> `(k, a b)`."""
+    return (first[:, :, None] * second[:, None]).reshape(len(first), -1)

@@ -1,0 +1,212 @@
+"""Margins: what a reader must know of the training data once it is gone.
+
+Ranges and quantiles of each variable, first and second moments of its functions, and which cells of a
+grid of each two variables hold rows. Effects, their variances and pictures follow from them without any
+row of the data.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ahofm_keras.bases import locate_levels
+from ahofm_keras.terms.records import LinearTerm, Term
+from ahofm_keras.terms.variables import Variable, places_of, split_column, variables_by_key
+from ahofm_keras.transforms import evaluate_expression
+
+QUANTILES = 101
+# Cells along an axis of the grid that tells where rows are, and rows that are looked at for it.
+CELLS = 24
+_OCCUPANCY_ROWS = 20_000
+_MOST_LEVELS = 64
+_CHUNK = 65_536
+
+# Means `(m,)` and second moments or covariances `(m, m)` of some functions.
+Moments = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Margin:
+    """The training distribution of one variable.
+
+    Args:
+        label: of the variable.
+        quantiles: of a number, at `QUANTILES` even probabilities; empty for a category.
+        frequencies: of the levels of a category; empty for a number.
+        mean: of the variable's functions `(m,)`; empty for a category, where they follow from the
+            frequencies.
+        covariance: of the functions, `(m, m)`.
+    """
+
+    label: str
+    quantiles: np.ndarray
+    frequencies: np.ndarray
+    mean: np.ndarray
+    covariance: np.ndarray
+
+    @property
+    def low(self) -> float:
+        return float(self.quantiles[0])
+
+    @property
+    def high(self) -> float:
+        return float(self.quantiles[-1])
+
+    def to_json(self) -> dict[str, Any]:
+        upper = self.covariance[np.triu_indices(len(self.mean))]
+        return {
+            "label": self.label,
+            "quantiles": self.quantiles.tolist(),
+            "frequencies": self.frequencies.tolist(),
+            "mean": self.mean.tolist(),
+            "covariance": upper.tolist(),
+        }
+
+    @classmethod
+    def from_json(cls, config: Mapping[str, Any]) -> Margin:
+        mean = np.asarray(config["mean"], float)
+        covariance = np.zeros((len(mean), len(mean)))
+        covariance[np.triu_indices(len(mean))] = config["covariance"]
+        covariance = covariance + np.triu(covariance, 1).T
+        quantiles, frequencies = (np.asarray(config[key], float) for key in ("quantiles", "frequencies"))
+        return cls(config["label"], quantiles, frequencies, mean, covariance)
+
+
+@dataclass(frozen=True, eq=False)
+class Margins:
+    """Margins of all variables, and where rows are in the plane of each two that interact.
+
+    Args:
+        single: in the order of the variables.
+        occupied: for each two labels, the cells `(a, b)` that hold rows.
+    """
+
+    single: tuple[Margin, ...]
+    occupied: dict[tuple[str, str], np.ndarray]
+
+    def occupancy(self, first: str, second: str) -> np.ndarray | None:
+        """Cells of the first along rows, of the second along columns; None where it is not known."""
+        if (first, second) in self.occupied:
+            return self.occupied[first, second]
+        other = self.occupied.get((second, first))
+        return None if other is None else other.T
+
+    def to_json(self) -> dict[str, Any]:
+        occupied = [
+            [first, second, list(cells.shape), base64.b64encode(np.packbits(cells).tobytes()).decode()]
+            for (first, second), cells in self.occupied.items()
+        ]
+        return {"single": [margin.to_json() for margin in self.single], "occupied": occupied}
+
+    @classmethod
+    def from_json(cls, config: Mapping[str, Any]) -> Margins:
+        occupied = {}
+        for first, second, shape, text in config["occupied"]:
+            bits = np.unpackbits(np.frombuffer(base64.b64decode(text), np.uint8))
+            occupied[first, second] = bits[: shape[0] * shape[1]].astype(bool).reshape(shape)
+        return cls(tuple(Margin.from_json(margin) for margin in config["single"]), occupied)
+
+
+def learn_margins(
+    variables: list[Variable],
+    terms: Iterable[Term],
+    columns: Mapping[str, np.ndarray],
+    moments: Mapping[int, Moments] | None = None,
+) -> Margins:
+    """Margins of the training columns.
+
+    Args:
+        variables: of the design.
+        terms: of the design.
+        columns: raw training columns.
+        moments: means of the basis functions, and B'B / n, of features of the design by position, where
+            they are known already: they need not be computed again.
+    """
+    values = [np.asarray(evaluate_expression(v.expression, columns)) for v in variables]
+    single = tuple(
+        _learn_margin(variable, own, moments or {})
+        for variable, own in zip(variables, values, strict=True)
+    )
+    together: set[tuple[int, int]] = set()
+    for term in terms:
+        together.update(combinations(sorted(_variables_of(term, variables)), 2))
+    cells = [
+        _cells(variable, margin, own)
+        for variable, margin, own in zip(variables, single, values, strict=True)
+    ]
+    occupied = {}
+    for a, b in sorted(together):
+        if cells[a] is not None and cells[b] is not None:
+            occupied[variables[a].label, variables[b].label] = _occupied(cells[a], cells[b])
+    return Margins(single, occupied)
+
+
+def _learn_margin(variable: Variable, values: np.ndarray, moments: Mapping[int, Moments]) -> Margin:
+    nothing = np.zeros(0)
+    if variable.is_category:
+        places = locate_levels(variable.levels, values)
+        counts = np.bincount(places, minlength=len(variable.levels))
+        return Margin(variable.label, nothing, counts / len(values), nothing, np.zeros((0, 0)))
+    quantiles = np.quantile(values, np.linspace(0, 1, QUANTILES))
+    alone = len(variable.places) == 1 and not variable.products
+    if alone and variable.places[0] in moments:
+        basis_mean, basis_gram = moments[variable.places[0]]
+        transform = variable.features[0].transform
+        mean = transform.T @ basis_mean
+        covariance = transform.T @ basis_gram @ transform - np.outer(mean, mean)
+    else:
+        mean, covariance = _moments(variable, values)
+    return Margin(variable.label, quantiles, nothing, mean, covariance)
+
+
+def _moments(variable: Variable, values: np.ndarray) -> Moments:
+    """Means and covariances of all functions of a variable."""
+    # Deviations from a value near the mean: of a year or a time stamp, squares would leave no digits.
+    start = variable.functions(values[:_CHUNK]).mean(axis=1)
+    total, squares = np.zeros(variable.size), np.zeros((variable.size, variable.size))
+    for first in range(0, len(values), _CHUNK):
+        functions = variable.functions(values[first : first + _CHUNK]) - start[:, None]
+        total += functions.sum(axis=1)
+        squares += functions @ functions.T
+    shift = total / len(values)
+    return start + shift, squares / len(values) - np.outer(shift, shift)
+
+
+def _variables_of(term: Term, variables: list[Variable]) -> set[int]:
+    """Positions of the variables that a term has functions of."""
+    if isinstance(term, LinearTerm):
+        found = split_column(variables_by_key(variables), term, (0,) * len(term.factors))
+        return {variables.index(variable) for variable, _ in found}
+    return {i for i, v in enumerate(variables) for place in places_of(term) if place in v.places}
+
+
+def cell_of(variable: Variable, margin: Margin, values: np.ndarray) -> np.ndarray:
+    """Cell of each value on the grid of `Margins.occupied`, -1 outside the training range."""
+    if variable.is_category:
+        return locate_levels(variable.levels, values)
+    values = np.asarray(values, float)
+    width = (margin.high - margin.low) or 1.0
+    share = np.clip((values - margin.low) / width, 0.0, 1.0)
+    inside = (values >= margin.low) & (values <= margin.high)
+    return np.where(inside, np.minimum((share * CELLS).astype(int), CELLS - 1), -1)
+
+
+def _cells(variable: Variable, margin: Margin, values: np.ndarray) -> tuple[np.ndarray, int] | None:
+    """Cells of some rows and their number; None for a category of too many levels to look at."""
+    if len(variable.levels) > _MOST_LEVELS:
+        return None
+    step = max(1, len(values) // _OCCUPANCY_ROWS)
+    return cell_of(variable, margin, values[::step]), len(variable.levels) or CELLS
+
+
+def _occupied(first: Any, second: Any) -> np.ndarray:
+    (a, rows), (b, columns) = first, second
+    grid = np.zeros((rows, columns), bool)
+    grid[a, b] = True
+    return grid
