@@ -1,0 +1,176 @@
+"""`coef` and `vcov`: coefficients and their covariance, labelled, in the user's units."""
+
+from __future__ import annotations
+
+import difflib
+
+import numpy as np
+import pandas as pd
+from scipy.linalg import block_diag
+
+from ahofm_keras.effects.parts import check_readable
+from ahofm_keras.errors import DataError, NotFittedError
+from ahofm_keras.model import AdditiveModel
+from ahofm_keras.summary.linear import LinearCoefficients, function_labels
+from ahofm_keras.terms import InteractionTerm, LinearTerm, SmoothTerm
+
+# An order of an interaction term: the term and the place of the order in it.
+OrderKey = tuple[InteractionTerm, int]
+
+
+def coef(model: AdditiveModel, term: str | None = None, *, interactions: bool = False) -> pd.Series:
+    """Coefficients in the user's units.
+
+    The intercept is the link where all linear columns are 0 and smooths are at their mean, 0. A linear
+    column has the coefficient of its raw values. A smooth `s(x)` has those of its B-spline basis
+    functions, `s(x).1`, `s(x).2`, ... (of a category, one a level, `s(group)[a]`), which are centred:
+    s(x) = sum_m b_m(x) coef_m. An order of an interaction has those of its factors,
+    `ahofm(x1, x2)[2].x1.f1.3`: feature, factor, basis function. They are scaled evenly, so that
+    sum_f e_d(phi_1f, ..., phi_pf) is in units of the link.
+
+    Args:
+        model: fitted.
+        term: label of one term, e.g. `"s(x1)"`, `"ahofm(x1, x2)"` or, of one order,
+            `"ahofm(x1, x2)[2]"`; by default intercept, linear terms and smooths.
+        interactions: whether interaction terms are added; without `term` only.
+
+    Returns:
+        A series with a label a coefficient.
+
+    Raises:
+        NotFittedError: an unfitted model.
+        DataError: an unknown term.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> data = pd.DataFrame({"x": np.linspace(0, 1, 50)})
+        >>> data["y"] = 3 + 2 * data.x + 0.01 * rng.normal(size=50)
+        >>> model = AdditiveModel("y ~ x", data)
+        >>> history = model.fit(data, verbose=0)
+        >>> coef(model).round(1).to_dict()
+        {'(Intercept)': 3.0, 'x': 2.0}
+    """
+    check_readable(model)
+    block = LinearCoefficients(model)
+    linear, orders = _chosen(model, block, term)
+    if term is None and interactions:
+        orders = all_orders(model)
+    values = [block.values[linear], *(_factor_coefficients(model, key) for key in orders)]
+    labels = [*np.array(block.labels, object)[linear], *_factor_labels(model, orders)]
+    return pd.Series(np.concatenate(values), pd.Index(labels, dtype=object), name="coef")
+
+
+def vcov(model: AdditiveModel, term: str | None = None) -> pd.DataFrame:
+    """Posterior covariance of the coefficients, in the order and units of `coef(model, term)`.
+
+    Intercept, linear terms and smooths have one joint covariance; roots of its diagonal are the
+    standard errors. Coefficients of a smooth's basis functions are tied by its centring, so their part
+    is singular. Factors of different features of an interaction, and of different orders, are
+    independent in the posterior (mean field), so the covariance of an interaction is block diagonal: one
+    block a feature, with all its factors.
+
+    Args:
+        model: fitted.
+        term: label of one term, or of one order of an interaction, as in `coef`.
+
+    Raises:
+        NotFittedError: a model without a posterior.
+        DataError: an unknown term.
+    """
+    check_readable(model)
+    if not model.has_posterior:
+        raise NotFittedError(
+            "The model has no posterior, so its coefficients have no covariance. Fit it on a data "
+            "frame, not on a dataset, with the family's own loss."
+        )
+    block = LinearCoefficients(model)
+    linear, orders = _chosen(model, block, term)
+    parts = [block.covariance[linear, linear]] if len(block.labels[linear]) or not orders else []
+    parts += [covariance for key in orders for covariance in _factor_covariances(model, key)]
+    labels = pd.Index([*block.labels[linear], *_factor_labels(model, orders)], dtype=object)
+    return pd.DataFrame(block_diag(*parts), labels, labels)
+
+
+def _chosen(
+    model: AdditiveModel, block: LinearCoefficients, label: str | None
+) -> tuple[slice, list[OrderKey]]:
+    """Which coefficients of the linear block, and which orders, a label names."""
+    if label is None:
+        return slice(None), []
+    known: list[str] = []
+    for term in model.design.terms:
+        if isinstance(term, LinearTerm | SmoothTerm):
+            if term.label == label:
+                return block.spans[term.name].own, []
+            known.append(term.label)
+        elif isinstance(term, InteractionTerm):
+            keys = [(term, place) for place in range(len(term.orders))]
+            if term.label == label:
+                return slice(0, 0), keys
+            if label in term.column_labels:
+                return slice(0, 0), [keys[term.column_labels.index(label)]]
+            known += [term.label, *term.column_labels]
+    close = difflib.get_close_matches(str(label), known, n=1)
+    hint = f" Did you mean `{close[0]}`?" if close else ""
+    listed = ", ".join(f"`{name}`" for name in known[:10]) + (", ..." if len(known) > 10 else "")
+    raise DataError(f"The model has no term `{label}`.{hint} It has: {listed or 'none'}.")
+
+
+def all_orders(model: AdditiveModel) -> list[OrderKey]:
+    """All orders of all interaction terms."""
+    terms = model.design.of_kind(InteractionTerm)
+    return [(term, place) for term in terms for place in range(len(term.orders))]
+
+
+def _factor_labels(model: AdditiveModel, orders: list[OrderKey]) -> list[str]:
+    labels = []
+    for term, place in orders:
+        for position in term.features:
+            feature = model.design.features[position]
+            for factor in range(term.orders[place].rank):
+                name = f"{term.column_labels[place]}.{feature.label}.f{factor + 1}"
+                labels += function_labels(name, feature)
+    return labels
+
+
+def _unit(model: AdditiveModel, key: OrderKey) -> float:
+    """What a factor is multiplied by, so that products of d factors are in units of the link."""
+    term, place = key
+    return float(model.scale ** (1 / term.orders[place].order))
+
+
+def _factor_coefficients(model: AdditiveModel, key: OrderKey) -> np.ndarray:
+    """Coefficients of the basis functions, by feature, factor and function."""
+    term, place = key
+    coordinates = model.get_layer(term.name).coordinates(place).astype(float)
+    parts = []
+    for j, position in enumerate(term.features):
+        transform = model.design.features[position].transform
+        parts.append((transform @ coordinates[j, : transform.shape[1]]).T.reshape(-1))
+    return _unit(model, key) * np.concatenate(parts)
+
+
+def _factor_covariances(model: AdditiveModel, key: OrderKey) -> list[np.ndarray]:
+    """Covariance of the coefficients of all factors of each feature."""
+    found = []
+    for j, position in enumerate(key[0].features):
+        transform = model.design.features[position].transform
+        root = factor_root(model, key, j)
+        spread = np.einsum("mr,frk->fmk", transform, root).reshape(-1, root.shape[2])
+        found.append(_unit(model, key) ** 2 * spread @ spread.T)
+    return found
+
+
+def factor_root(model: AdditiveModel, key: OrderKey, j: int) -> np.ndarray:
+    """Root of the covariance of the factors of feature j inside the model, `(F, r, F r)`."""
+    assert model.posterior is not None
+    own = posterior_place(model, key)
+    rank, width = model.posterior.factor_means[own].shape[1:]
+    root = np.asarray(model.posterior.factor_roots[own][j]).reshape(rank, width, rank * width)
+    return root[:, : len(model.design.features[key[0].features[j]].eigenvalues)]
+
+
+def posterior_place(model: AdditiveModel, key: OrderKey) -> int:
+    """Position of an order among all orders of all interaction terms, as the posterior holds them."""
+    names = [(term.name, place) for term, place in all_orders(model)]
+    return names.index((key[0].name, key[1]))

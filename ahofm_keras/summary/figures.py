@@ -1,0 +1,55 @@
+"""Figures of a fit as a whole: likelihood, AIC, deviance explained, what the solver did."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ahofm_keras.model import AdditiveModel
+
+Figures = dict[str, Any]
+
+_OF_THE_RECORD = (
+    "solver",
+    "epochs",
+    "seconds",
+    "converged",
+    "rows",
+    "weighted",
+    "deviance",
+    "null_deviance",
+    "dispersion",
+    "log_likelihood",
+    "edf",
+)
+
+
+def read_figures(model: AdditiveModel) -> Figures:
+    """All figures by name; None where they are not known, as after a fit from a dataset."""
+    record = model.record
+    found: Figures = {
+        "formula": model.formula,
+        "response": str(model.response),
+        "family": model.family.name,
+        "link": model.family.link,
+        **{name: getattr(record, name, None) for name in _OF_THE_RECORD},
+        "warnings": () if record is None else tuple(record.warnings),
+    }
+    found["deviance_explained"] = _explained(found["deviance"], found["null_deviance"])
+    found["aic"] = _aic(found["log_likelihood"], found["edf"], model.family.dispersed)
+    found["residual_df"] = None
+    if found["rows"] is not None and found["edf"] is not None:
+        found["residual_df"] = max(found["rows"] - found["edf"], 1.0)
+    return found
+
+
+def _explained(deviance: float | None, null_deviance: float | None) -> float | None:
+    if deviance is None or null_deviance is None or not null_deviance > 0:
+        return None
+    return 1 - deviance / null_deviance
+
+
+def _aic(log_likelihood: float | None, edf: float | None, dispersed: bool) -> float | None:
+    """-2 log-likelihood + 2 degrees of freedom, of which an estimated dispersion is one."""
+    if log_likelihood is None or edf is None:
+        return None
+    return -2 * log_likelihood + 2 * (edf + dispersed)

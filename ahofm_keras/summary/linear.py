@@ -1,0 +1,178 @@
+"""The linear block of a fitted model in the user's units: intercept, linear terms, smooths.
+
+Inside the model linear columns are standardised, smooths stand in Demmler-Reinsch coordinates and the
+response may be scaled. What a reader wants is a linear function of that: coefficients of the columns as
+they are, coefficients of the basis functions, and the intercept where all columns are 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ahofm_keras.model import AdditiveModel
+from ahofm_keras.terms import Feature, LinearTerm, SmoothTerm
+
+INTERCEPT = "(Intercept)"
+
+
+@dataclass(frozen=True)
+class Span:
+    """Where the coefficients of a term stand: `own` in the user's units, `inner` in the model's."""
+
+    own: slice
+    inner: slice
+
+
+class LinearCoefficients:
+    """Coefficients of the linear block, and the covariance and prior that the posterior has of them.
+
+    Args:
+        model: fitted.
+
+    Attributes:
+        labels: of the coefficients in the user's units.
+        spans: of each linear and smooth term, by its name.
+        to_user: `(c, q)`, from coefficients inside the model to the user's.
+    """
+
+    def __init__(self, model: AdditiveModel) -> None:
+        self.model = model
+        self.labels: list[str] = []
+        self.spans: dict[str, Span] = {}
+        self._inner: list[np.ndarray] = []
+        self._columns: list[np.ndarray] = []
+        design = model.design
+        if design.intercept:
+            self._add("", [INTERCEPT], np.eye(1), np.reshape(np.asarray(model.predictor.bias), 1))
+        for term in design.of_kind(LinearTerm):
+            kernel = np.asarray(model.get_layer(term.name).kernel)
+            self._add(term.name, list(term.coefficients), np.diag(1 / np.asarray(term.scale)), kernel)
+        for term in design.of_kind(SmoothTerm):
+            feature = design.features[term.feature]
+            coordinates = model.get_layer(term.name).coordinates()
+            self._add(term.name, function_labels(term.label, feature), feature.transform, coordinates)
+        self.to_user = self._transformation()
+
+    def _add(self, name: str, labels: list[str], transform: np.ndarray, inner: np.ndarray) -> None:
+        own, start = len(self.labels), sum(map(len, self._inner))
+        self.labels += labels
+        self._inner.append(inner.astype(float))
+        self._columns.append(transform)
+        self.spans[name] = Span(slice(own, own + len(labels)), slice(start, start + transform.shape[1]))
+
+    def _transformation(self) -> np.ndarray:
+        inner = sum(map(len, self._inner))
+        total = np.zeros((len(self.labels), inner))
+        for span, transform in zip(self.spans.values(), self._columns, strict=True):
+            total[span.own, span.inner] = transform
+        if self.model.design.intercept:
+            # A column is (x - centre) / scale: at x = 0 it is not 0.
+            for term in self.model.design.of_kind(LinearTerm):
+                at_zero = -np.asarray(term.centre) / np.asarray(term.scale)
+                total[0, self.spans[term.name].inner] = at_zero
+        return self.model.scale * total
+
+    @property
+    def inner(self) -> np.ndarray:
+        """Coefficients as the model has them, `(q,)`."""
+        return np.concatenate([np.zeros(0), *self._inner])
+
+    @property
+    def values(self) -> np.ndarray:
+        """Coefficients in the user's units, `(c,)`."""
+        values = self.to_user @ self.inner
+        if self.model.design.intercept:
+            values[0] += self.model.predictor.shift
+        return values
+
+    @cached_property
+    def inner_covariance(self) -> np.ndarray:
+        """Posterior covariance inside the model, `(q, q)`; needs a posterior."""
+        return self.inner_root @ self.inner_root.T
+
+    @property
+    def inner_root(self) -> np.ndarray:
+        """Root of the posterior covariance inside the model, `(q, q)`; needs a posterior."""
+        assert self.model.posterior is not None
+        return np.asarray(self.model.posterior.linear_root)
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Posterior covariance in the user's units, `(c, c)`; needs a posterior."""
+        return self.to_user @ self.inner_covariance @ self.to_user.T
+
+    @cached_property
+    def dispersion(self) -> float:
+        """Of the response inside the model, as the covariance has it; needs a posterior."""
+        assert self.model.posterior is not None
+        edf = np.asarray(self.model.posterior.linear_edf)
+        own = self.precisions > 0
+        return covariance_dispersion(
+            float(self.inner_covariance.diagonal()[own] @ self.precisions[own]),
+            float(np.sum(1 - edf[own])),
+            float(self.model.posterior.dispersion),
+        )
+
+    @cached_property
+    def smoothing(self) -> dict[str, np.ndarray]:
+        """Logarithms of lambda and tau of each smooth, by name; needs a posterior."""
+        assert self.model.posterior is not None
+        names = [term.name for term in self.model.design.of_kind(SmoothTerm)]
+        # Without smooths the layer still has a row.
+        return dict(zip(names, np.asarray(self.model.posterior.linear_smoothing), strict=False))
+
+    @cached_property
+    def precisions(self) -> np.ndarray:
+        """Prior precisions Q in units of the dispersion, `(q,)`, 0 where the prior is flat.
+
+        The covariance is V = dispersion (G + Q)^-1 with G the weighted Gram matrix of the rows.
+        """
+        found = np.zeros(len(self.inner))
+        for term in self.model.design.of_kind(SmoothTerm):
+            feature = self.model.design.features[term.feature]
+            found[self.spans[term.name].inner] = prior_precisions(feature, self.smoothing[term.name])
+        return found
+
+    @cached_property
+    def influence(self) -> np.ndarray:
+        """(G + Q)^-1 G `(q, q)`: its diagonal are the degrees of freedom of the coefficients."""
+        return np.eye(len(self.inner)) - self.inner_covariance * self.precisions / self.dispersion
+
+    @cached_property
+    def gram(self) -> np.ndarray:
+        """G `(q, q)`, from the posterior: the rows themselves are gone."""
+        scale = np.sqrt(np.maximum(self.inner_covariance.diagonal(), 0.0))
+        scale = np.where(scale > 0, scale, 1.0)
+        # Variances range over many orders of magnitude; correlations do not.
+        inverse = np.linalg.pinv(self.inner_covariance / scale / scale[:, None], 1e-14, hermitian=True)
+        return self.dispersion * inverse / scale / scale[:, None] - np.diag(self.precisions)
+
+
+def function_labels(label: str, feature: Feature) -> list[str]:
+    """Names of the coefficients of a feature's basis functions; of categories, by their levels."""
+    if feature.basis.levels:
+        return [f"{label}[{level}]" for level in feature.basis.levels]
+    return [f"{label}.{place + 1}" for place in range(feature.basis.size)]
+
+
+def covariance_dispersion(shrunken: float, missing: float, otherwise: float) -> float:
+    """The dispersion that a covariance V = dispersion (G + Q)^-1 was made with.
+
+    A solver updates the dispersion once more after its last block. tr(V Q) is the dispersion times what
+    the degrees of freedom lack of the number of coefficients, so their ratio tells it exactly.
+
+    Args:
+        shrunken: tr(V Q).
+        missing: number of coefficients less their degrees of freedom.
+        otherwise: where nothing is penalised.
+    """
+    return shrunken / missing if missing > 1e-6 and shrunken > 0 else otherwise
+
+
+def prior_precisions(feature: Feature, parameters: np.ndarray) -> np.ndarray:
+    """lambda s + tau of each coordinate, from the logarithms of lambda and tau."""
+    smoothing, shrinkage = np.exp(parameters)
+    return smoothing * feature.eigenvalues + shrinkage

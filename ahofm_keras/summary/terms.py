@@ -1,0 +1,186 @@
+"""One row a term, of an interaction one an order: what was asked, what was reached, is it needed."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ahofm_keras.effects import Parts
+from ahofm_keras.effects.groups import CENTRES
+from ahofm_keras.effects.parts import NOTHING
+from ahofm_keras.summary.coefficients import OrderKey, posterior_place
+from ahofm_keras.summary.interactions import interaction_test
+from ahofm_keras.summary.linear import LinearCoefficients
+from ahofm_keras.summary.wald import TermTest, joint_test, smooth_test
+from ahofm_keras.terms import Feature, InteractionTerm, LinearTerm, SmoothTerm
+
+# With fewer degrees of freedom a smooth, or a factor of a feature, is switched off.
+PRUNED = 0.05
+
+COLUMNS = (
+    "kind",
+    "order",
+    "k_min",
+    "k_max",
+    "df_min",
+    "df_max",
+    "edf",
+    "lambda_asked_min",
+    "lambda_asked_max",
+    "lambda_min",
+    "lambda_max",
+    "factors",
+    "factors_asked",
+    "features",
+    "features_asked",
+    "share",
+    "pruned",
+    "statistic",
+    "ref_df",
+    "p_value",
+)
+
+Row = dict[str, Any]
+
+
+class TermRows:
+    """Makes the rows of a model's terms.
+
+    Args:
+        model: fitted.
+        residual_df: of the dispersion, None where it is known.
+        rows: n of the fit, in units of which the posterior holds lambda.
+    """
+
+    def __init__(self, model: Any, residual_df: float | None, rows: int) -> None:
+        self.model = model
+        self.residual_df = residual_df
+        self.rows = rows
+        self.block = LinearCoefficients(model)
+        self.parts = Parts(model)
+        self._fresh = Parts(model)  # copies of it have computed nothing yet
+
+    def frame(self) -> pd.DataFrame:
+        """A row a term, labelled as in `predict(type="terms")`."""
+        rows: dict[str, Row] = {}
+        for term in self.model.design.terms:
+            if isinstance(term, LinearTerm):
+                rows[term.label] = self._linear(term)
+            elif isinstance(term, SmoothTerm):
+                rows[term.label] = self._smooth(term)
+            elif isinstance(term, InteractionTerm):
+                for place, label in enumerate(term.column_labels):
+                    rows[label] = self._interaction((term, place))
+        frame = pd.DataFrame(rows.values(), index=pd.Index(rows, name="term"), columns=list(COLUMNS))
+        whole = ["order", "k_min", "k_max", "factors", "factors_asked", "features", "features_asked"]
+        kinds: dict[str, Any] = dict.fromkeys(whole, "Int64")
+        kinds |= {"kind": object, "pruned": bool}
+        return frame.astype(kinds | {c: float for c in COLUMNS if c not in kinds})
+
+    def _linear(self, term: LinearTerm) -> Row:
+        row: Row = {
+            "kind": "linear",
+            "order": len(term.factors),
+            "share": self._share(term.name),
+            "pruned": False,
+        }
+        if self.model.has_posterior:
+            own = self.block.spans[term.name]
+            row["edf"] = float(np.asarray(self.model.posterior.linear_edf)[own.inner].sum())
+            covariance = self.block.covariance[own.own, own.own]
+            test = joint_test(self.block.values[own.own], covariance, self.residual_df)
+            row |= _tested(test)
+        return row
+
+    def _smooth(self, term: SmoothTerm) -> Row:
+        feature = self.model.design.features[term.feature]
+        row: Row = {
+            "kind": "smooth",
+            "order": 1,
+            **_range("k", [feature.basis.size]),
+            **_range("df", [term.df]),
+            **_range("lambda_asked", [term.smoothing]),
+            "share": self._share(term.name),
+            "pruned": not self.block.inner[self.block.spans[term.name].inner].any(),
+        }
+        if self.model.has_posterior:
+            own = self.block.spans[term.name]
+            row["edf"] = float(np.asarray(self.model.posterior.linear_edf)[own.inner].sum())
+            row["pruned"] = row["edf"] < PRUNED
+            row |= _range("lambda", [self._lambda(feature, self.block.smoothing[term.name])])
+            if not row["pruned"]:
+                row |= _tested(smooth_test(self.block, term, self.residual_df))
+        return row
+
+    def _interaction(self, key: OrderKey) -> Row:
+        term, place = key
+        order = term.orders[place]
+        features = [self.model.design.features[position] for position in term.features]
+        active = self._active(key)
+        row: Row = {
+            "kind": "interaction",
+            "order": order.order,
+            **_range("k", [feature.basis.size for feature in features]),
+            **_range("df", order.df),
+            **_range("lambda_asked", order.smoothing),
+            "factors": int(active.any(axis=0).sum()),
+            "factors_asked": order.rank,
+            "features": int(active.any(axis=1).sum()),
+            "features_asked": len(features),
+            "share": self._share(term.name, place),
+            "pruned": not active.any(),
+        }
+        if self.model.has_posterior:
+            layer, own = self.model.posterior, posterior_place(self.model, key)
+            row["edf"] = float(np.asarray(layer.factor_edf[own]).sum())
+            smoothing = np.asarray(layer.factor_smoothing[own])
+            row |= _range(
+                "lambda", [self._lambda(features[j], smoothing[j, f]) for j, f in np.argwhere(active)]
+            )
+            if not row["pruned"]:
+                row |= _tested(interaction_test(self.parts, key, self.residual_df))
+        return row
+
+    def _active(self, key: OrderKey) -> np.ndarray:
+        """Which factors of which features are not switched off, `(p, F)`."""
+        term, place = key
+        values = self.model.get_layer(term.name).coordinates(place)
+        active = np.abs(values).max(axis=1) > 0
+        if self.model.has_posterior:
+            layer = self.model.posterior
+            active &= np.asarray(layer.factor_edf[posterior_place(self.model, key)]) >= PRUNED
+        # A factor of fewer features than a product has adds nothing.
+        return active & (active.sum(axis=0) >= term.orders[place].order)
+
+    def _lambda(self, feature: Feature, parameters: np.ndarray) -> float:
+        """The lambda that was reached, on the scale of the one that df asked for."""
+        smoothing, shrinkage = np.exp(parameters) / self.rows
+        identity = len(feature.eigenvalues) > 0 and np.ptp(feature.eigenvalues) == 0
+        if identity and not smoothing and feature.eigenvalues[0] > 0:
+            # Where the penalty is the identity one scale does for both.
+            return float(shrinkage / feature.eigenvalues[0])
+        return float(smoothing)
+
+    def _share(self, name: str, place: int = 0) -> float:
+        """Share of the variance of the link that a term, or an order of it, has on its own."""
+        own = copy.copy(self._fresh)
+        sources = {(name, place), (name, CENTRES)}
+        own.groups = [group for group in self.parts.groups if group.source in sources]
+        total = self.parts.total_variance
+        share = own.total_variance / total if total > 0 else 0.0
+        return share if share > NOTHING else 0.0
+
+
+def _range(name: str, values: Iterable[float]) -> Row:
+    found = list(values)
+    return {f"{name}_min": min(found), f"{name}_max": max(found)} if found else {}
+
+
+def _tested(test: TermTest | None) -> Row:
+    if test is None:
+        return {}
+    return {"statistic": test.statistic, "ref_df": test.reference_df, "p_value": test.p_value}
