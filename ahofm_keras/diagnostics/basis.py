@@ -1,0 +1,182 @@
+"""Is each basis large enough? Residuals that are close along a feature must not be alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ahofm_keras.diagnostics.draws import generator
+from ahofm_keras.diagnostics.rows import CheckedRows
+from ahofm_keras.effects.uncertainty import linear_starts
+from ahofm_keras.model import AdditiveModel
+from ahofm_keras.terms import InteractionTerm, LinearTerm, SmoothTerm, Variable
+from ahofm_keras.transforms import evaluate_expression, quote_column
+
+# Those of mgcv's `k.check`.
+_ROWS = 5000
+_PERMUTATIONS = 400
+_LEVEL = 0.05
+# A smooth that uses a smaller share of its degrees of freedom does not ask for more of them...
+_SATURATED = 0.6
+# ... unless it has few functions, which may have too little of the shape to be worth using.
+_FEW = 8
+
+_COLUMNS = ["basis", "terms", "k", "k'", "edf", "k_index", "p_value", "ok", "verdict"]
+
+
+@dataclass(frozen=True)
+class _Use:
+    """A basis and the terms that use it."""
+
+    variable: Variable
+    terms: tuple[Any, ...]
+    size: int
+    largest: int
+    edf: float
+    has_main: bool = False
+    distinct: int | None = None
+
+
+def basis_frame(
+    model: AdditiveModel, rows: CheckedRows, residuals: np.ndarray, seed: int
+) -> pd.DataFrame:
+    """A row a basis, and one for each number that is linear only.
+
+    Deviance residuals need not have mean 0, so what random orders of the rows give is not exactly 1:
+    `attrs["random_orders"]` has the ends of its usual range with the median between.
+
+    Args:
+        model: fitted.
+        rows: that it is checked on.
+        residuals: of the deviance `(n,)`.
+        seed: of the sample of rows and of the permutations.
+    """
+    uses = _find_uses(model)
+    rng = generator(seed, "basis")
+    chosen = np.arange(len(rows))
+    if len(rows) > _ROWS:
+        chosen = rng.choice(len(rows), _ROWS, replace=False)
+    columns, residuals = rows.take(chosen), residuals[chosen]
+    permuted = permuted_indices(residuals, rng)
+    # Several bases ask for stricter evidence, as far as that many permutations can give it.
+    tested = sum(not use.variable.is_category for use in uses)
+    level = max(_LEVEL / max(tested, 1), 1.0 / (_PERMUTATIONS + 1))
+    found = []
+    for use in uses:
+        index = p_value = np.nan
+        if not use.variable.is_category and len(permuted):
+            values = np.asarray(evaluate_expression(use.variable.expression, columns))
+            index = k_index(residuals, values)
+            p_value = float((1 + np.sum(permuted <= index)) / (1 + len(permuted)))
+        labels = ", ".join(term.label for term in use.terms)
+        line = (use.variable.label, labels, use.size, use.largest, use.edf, index, p_value)
+        patterned = bool(p_value <= level)
+        found.append((*line, not patterned, _verdict(use) if patterned else ""))
+    frame = pd.DataFrame(found, columns=_COLUMNS)
+    if len(permuted):
+        frame.attrs["random_orders"] = tuple(np.quantile(permuted, [level, 0.5, 1 - level]).tolist())
+    return frame
+
+
+def k_index(residuals: np.ndarray, values: np.ndarray) -> float:
+    """mgcv's k-index: the variance of residuals by differences of neighbours along a feature, over
+    their mean square. Below 1 neighbours are alike, so there is shape left.
+
+    Rows with the same value keep their order, as in R.
+    """
+    return _difference_variance(residuals[np.argsort(values, kind="stable")])
+
+
+def permuted_indices(residuals: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The same for random orders of the rows; empty where there is nothing to compare."""
+    if len(residuals) < 3 or not residuals.any():
+        return np.zeros(0)
+    return np.array([_difference_variance(rng.permutation(residuals)) for _ in range(_PERMUTATIONS)])
+
+
+def _difference_variance(ordered: np.ndarray) -> float:
+    return float(np.mean(np.diff(ordered) ** 2) / 2 / np.mean(ordered**2))
+
+
+def _find_uses(model: AdditiveModel) -> list[_Use]:
+    uses = []
+    for variable in model.design.variables():
+        has_main = bool(variable.products) or any(
+            term.feature in variable.places for term in model.design.of_kind(SmoothTerm)
+        )
+        for place, feature in zip(variable.places, variable.features, strict=True):
+            terms = tuple(term for term in model.design.terms if place in _features(term))
+            edf = max(_degrees_of_freedom(model, term, place) for term in terms)
+            largest, distinct = len(feature.eigenvalues), feature.distinct
+            uses.append(_Use(variable, terms, feature.basis.size, largest, edf, has_main, distinct))
+        if not variable.features and not variable.is_category:
+            terms = tuple(term for term in model.design.of_kind(LinearTerm) if _holds(term, variable))
+            size = len(variable.products)
+            uses.append(_Use(variable, terms, size, size, float(size)))
+    return uses
+
+
+def _features(term: Any) -> tuple[int, ...]:
+    if isinstance(term, SmoothTerm):
+        return (term.feature,)
+    return term.features if isinstance(term, InteractionTerm) else ()
+
+
+def _holds(term: LinearTerm, variable: Variable) -> bool:
+    own = {factor for product in variable.products for factor, _ in product}
+    return any(factor in own for factor in term.factors)
+
+
+def _degrees_of_freedom(model: AdditiveModel, term: Any, place: int) -> float:
+    """Reached by a smooth or by one factor; where no posterior tells, the df of the term's lambda."""
+    layer: Any = model.posterior if model.has_posterior else None
+    if isinstance(term, SmoothTerm):
+        if layer is None:
+            return term.df
+        start = linear_starts(model)[term.name]
+        width = len(model.design.features[place].eigenvalues)
+        return float(np.asarray(layer.linear_edf)[start : start + width].sum())
+    j = term.features.index(place)
+    if layer is None:
+        return float(max(order.df[j] for order in term.orders))
+    before = 0
+    for other in model.design.of_kind(InteractionTerm):
+        if other is term:
+            break
+        before += len(other.orders)
+    own = layer.factor_edf[before : before + len(term.orders)]
+    return float(max(np.asarray(edf)[j].max() for edf in own))
+
+
+def _verdict(use: _Use) -> str:
+    """What to do where residuals still have shape, in words."""
+    name = use.variable.label
+    linear = [term for term in use.terms if isinstance(term, LinearTerm)]
+    if linear or use.size == 1:
+        return f"Residuals still have shape along `{name}`, which is linear: try a smooth of it."
+    if not use.has_main:
+        return f"Residuals still have shape along `{name}`, which only interacts: give it a smooth too."
+    if use.largest > _FEW and use.edf < _SATURATED * use.largest:
+        return (
+            f"Residuals still have shape along `{name}`, though only {use.edf:.1f} of {use.largest} "
+            "degrees of freedom are used: an interaction or a feature may be missing, or rows depend on "
+            "each other."
+        )
+    wanted = 2 * use.size
+    if use.distinct is not None and wanted > use.distinct - 1:
+        wanted = use.distinct - 1
+    where, option = _where(use, wanted)
+    if wanted <= use.size:
+        return f"k of {where} may be too small, but `{name}` has {use.distinct} distinct values only."
+    return f"k of {where} may be too small: try {option}."
+
+
+def _where(use: _Use, size: int) -> tuple[str, str]:
+    smooth = [term for term in use.terms if isinstance(term, SmoothTerm)]
+    if smooth:
+        return f"`{smooth[0].label}`", f"k={size}"
+    name = quote_column(use.variable.label) if use.variable.expression.is_column else use.variable.label
+    return f"`{name}` in `{use.terms[0].label}`", f"k={{{use.variable.label!r}: {size}}}"

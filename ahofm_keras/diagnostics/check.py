@@ -1,0 +1,202 @@
+"""`check`: what speaks against a fitted model, as frames and in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import pandas as pd
+
+from ahofm_keras.diagnostics.basis import basis_frame
+from ahofm_keras.diagnostics.concurvity import concurvity_frame
+from ahofm_keras.diagnostics.overall import calibration_frame, overall_frame
+from ahofm_keras.diagnostics.residuals import residual_frame
+from ahofm_keras.diagnostics.rows import read_rows
+from ahofm_keras.effects.parts import check_readable
+from ahofm_keras.errors import DataError
+from ahofm_keras.model import AdditiveModel
+
+_SHOWN = 20
+_FINE = "Nothing found that speaks against the model."
+
+
+@dataclass(frozen=True, eq=False)
+class Check:
+    """Diagnostics of a model at rows.
+
+    Args:
+        formula: of the model.
+        family: its name.
+        link: name of the link.
+        response: name of the response.
+        source: which rows, in words.
+        dispersion: of the response, at which residuals are taken.
+        seed: of what was drawn.
+        residuals: of each row `row`, `fitted` and `observed` response, `link`, the randomised `quantile`
+            residual (standard gaussian where the model is right), the residuals of the `deviance` and of
+            the `response`, `leverage` (missing where the model has no posterior). Its `attrs` count the
+            quantile residuals that were `clipped`.
+        basis: a row a basis: `basis`, `terms` that use it, `k`, `k'` (degrees of freedom it can have),
+            `edf` that its terms reach at most, `k_index` and `p_value` as in mgcv's `k.check`, `ok`
+            and a `verdict`. Numbers that are linear stand there too; categories have no index.
+        concurvity: a row a term: `worst`, `observed`, `estimate` as in mgcv's `concurvity`, `nearest`
+            other term and its share, `ok`, `verdict`. Of an order of an interaction only the fitted
+            function counts.
+        tests: a row a check of the whole: `check`, `value`, `expected`, `ok`, `verdict`.
+        calibration: mean `observed` and `fitted` response by bins of the fitted one.
+    """
+
+    formula: str
+    family: str
+    link: str
+    response: str
+    source: str
+    dispersion: float
+    seed: int
+    residuals: pd.DataFrame
+    basis: pd.DataFrame
+    concurvity: pd.DataFrame
+    tests: pd.DataFrame
+    calibration: pd.DataFrame
+
+    @property
+    def verdicts(self) -> list[str]:
+        """All that speaks against the model, one sentence each."""
+        frames = (self.tests, self.basis, self.concurvity)
+        return [text for frame in frames for text in frame["verdict"] if text]
+
+    def __str__(self) -> str:
+        parts = [f"{title}\n{_text(frame)}" for title, frame in self._tables()]
+        verdicts = self.verdicts
+        listed = "\n".join(f"- {text}" for text in verdicts) if verdicts else _FINE
+        return "\n\n".join([self._head(), *parts, f"Verdict\n{listed}"])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        parts = [
+            f"<h4>{escape(title)}</h4>{frame.to_html(index=False)}" for title, frame in self._tables()
+        ]
+        verdicts = self.verdicts or [_FINE]
+        listed = "".join(f"<li>{escape(text)}</li>" for text in verdicts)
+        head = escape(self._head()).replace("\n", "<br>")
+        return f"<p>{head}</p>{''.join(parts)}<h4>Verdict</h4><ul>{listed}</ul>"
+
+    def _head(self) -> str:
+        return f"Check of {self.formula}\n{self.family} ({self.link}), {self.source}"
+
+    def _tables(self) -> list[tuple[str, pd.DataFrame]]:
+        """Titles and frames as they are shown."""
+        tables = [("Quantile residuals and rows", _shown_tests(self.tests))]
+        if len(self.basis):
+            tables.append((_title("Is k large enough?", self.basis), _shown_basis(self.basis)))
+        if len(self.concurvity) > 1:
+            title = _title("Concurvity", self.concurvity)
+            tables.append((title, _shown_concurvity(self.concurvity)))
+        return tables
+
+
+def check(
+    model: AdditiveModel, data: Any = None, seed: int = 0, *, y: Any = None, sample_weight: Any = None
+) -> Check:
+    """Look for what speaks against a fitted model.
+
+    Args:
+        model: fitted.
+        data: rows with their response, e.g. held out; by default those of the fit, as far as the model
+            still knows them.
+        seed: of randomised residuals, permutations and samples of rows.
+        y: response of `data`, where it is not one of its columns.
+        sample_weight: of each row of `data`, or the name of a column.
+
+    Returns:
+        `Check`, which prints as a table, and `plot_check` draws.
+
+    Raises:
+        NotFittedError: the model was never fitted.
+        DataError: no rows, no response, columns that do not fit the model.
+
+    Example:
+        >>> import numpy as np, pandas as pd
+        >>> from ahofm_keras import AdditiveModel
+        >>> x = np.linspace(0, 1, 200)
+        >>> noise = np.random.default_rng(0).normal(size=200)
+        >>> data = pd.DataFrame({"x": x, "y": np.sin(6 * x) + 0.1 * noise})
+        >>> model = AdditiveModel("y ~ s(x)", data)
+        >>> history = model.fit(data, verbose=0)
+        >>> check(model).verdicts
+        []
+    """
+    check_readable(model)
+    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+        raise DataError(f"`seed` must be a whole number from 0 on. Received: {seed!r}.")
+    rows = read_rows(model, data, y, sample_weight)
+    residuals = residual_frame(model.family, rows, seed)
+    calibration = calibration_frame(model, rows)
+    return Check(
+        model.formula,
+        model.family.name,
+        model.family.link,
+        str(model.response),
+        rows.source,
+        rows.dispersion,
+        seed,
+        residuals,
+        basis_frame(model, rows, residuals["deviance"].to_numpy(), seed),
+        concurvity_frame(model, rows, seed),
+        overall_frame(model, rows, residuals, calibration),
+        calibration,
+    )
+
+
+def _title(text: str, frame: pd.DataFrame) -> str:
+    return text if len(frame) <= _SHOWN else f"{text} (the {_SHOWN} most telling of {len(frame)})"
+
+
+def _shown_tests(tests: pd.DataFrame) -> pd.DataFrame:
+    return _marked(tests.assign(value=tests["value"].map(_short)))
+
+
+def _short(value: float) -> str:
+    """Counts as they are, other numbers with three decimals; never -0."""
+    return f"{value:,.0f}" if float(value).is_integer() else f"{round(value, 3) + 0.0:.3f}"
+
+
+def _shown_basis(basis: pd.DataFrame) -> pd.DataFrame:
+    # The most telling first, where there are many.
+    worst = basis.sort_values("p_value", kind="stable").head(_SHOWN).sort_index()
+    shown = worst.assign(
+        edf=worst["edf"].map("{:.2f}".format),
+        k_index=worst["k_index"].map(_number("{:.3f}")),
+        p_value=worst["p_value"].map(_number("{:.3f}")),
+        terms=worst["terms"].map(lambda text: text if len(text) <= 30 else f"{text[:27]}..."),
+    )
+    return _marked(shown)
+
+
+def _shown_concurvity(concurvity: pd.DataFrame) -> pd.DataFrame:
+    worst = concurvity.sort_values("observed", ascending=False, kind="stable").head(_SHOWN).sort_index()
+    numbers = ["worst", "observed", "estimate", "nearest_share"]
+    return _marked(worst.assign(**{name: worst[name].map(_number("{:.3f}")) for name in numbers}))
+
+
+def _marked(frame: pd.DataFrame) -> pd.DataFrame:
+    """Sentences stand below the tables; a line that has one is marked."""
+    marks = ["" if ok else "look" for ok in frame["ok"]]
+    return frame.drop(columns=["ok", "verdict"]).assign(**{"": marks})
+
+
+def _number(form: str) -> Any:
+    return lambda value: "" if pd.isna(value) else form.format(value)
+
+
+def _text(frame: pd.DataFrame) -> str:
+    """Aligned for a terminal: names to the left, numbers to the right."""
+    left = ("check", "basis", "terms", "term", "nearest", "")
+    columns = []
+    for name in frame:
+        cells = [str(name), *map(str, frame[name])]
+        width = max(map(len, cells))
+        columns.append([cell.ljust(width) if name in left else cell.rjust(width) for cell in cells])
+    return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))

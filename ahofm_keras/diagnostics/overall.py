@@ -1,0 +1,231 @@
+"""A few checks of the model as a whole, each a number, what it should be, and a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from ahofm_keras.diagnostics.rows import CheckedRows, rows_outside
+from ahofm_keras.model import AdditiveModel
+
+_BINS = 10
+_LEAST_ROWS_A_BIN = 10
+# What chance gives is taken as 3 standard errors; a difference must also be worth a word.
+_CHANCE = 3.0
+_LEAST_SHIFT = 0.1
+_LEAST_RANK_CORRELATION = 0.1
+_LEAST_DISPERSION = 0.2
+_LEAST_TAIL = 1.4
+_LEAST_GAP = 0.02
+_LEAST_DISTANCE = 0.05
+# Quantile of Kolmogorov's statistic times the root of n that chance exceeds once in 1000.
+_KOLMOGOROV = 1.95
+_UNLIKELY = 0.01
+# A row that decides this share of its own fitted value.
+_HIGH_LEVERAGE = 0.5
+# Degrees of freedom a row.
+_MOST_DEGREES = 0.5
+
+# Name, value, what is expected, whether it is that, a sentence.
+Line = tuple[str, float, str, bool, str]
+
+
+def overall_frame(
+    model: AdditiveModel, rows: CheckedRows, residuals: pd.DataFrame, calibration: pd.DataFrame
+) -> pd.DataFrame:
+    """A row a check, with `check`, `value`, `expected`, `ok` and a `verdict`.
+
+    The verdict is empty where all is well, and where another one says it already.
+    """
+    lines: list[Line] = [
+        *_spread_lines(residuals["quantile"].to_numpy(), _bias(model, rows)),
+        *_trend_lines(model, residuals),
+    ]
+    if model.family.name == "poisson":
+        lines.append(_dispersion_line(model, rows))
+    if model.family.name == "bernoulli" and len(calibration) > 2:
+        lines.append(_calibration_line(rows, calibration))
+    lines += [*_degrees_lines(model, rows), *_row_lines(model, rows, residuals)]
+    if model.record is not None and not model.record.converged:
+        text = "The fit stopped before it converged: give it more epochs."
+        lines.append(("converged", 0.0, "1", False, text))
+    return pd.DataFrame(lines, columns=["check", "value", "expected", "ok", "verdict"])
+
+
+def calibration_frame(model: AdditiveModel, rows: CheckedRows) -> pd.DataFrame:
+    """Mean response by bins of the fitted mean.
+
+    Returns:
+        A row a bin with `rows`, `fitted` and `observed` (means over the bin), and `lower` and `upper`:
+        where the observed mean lies in 95 of 100 cases if the model is right.
+    """
+    bins = int(np.clip(len(rows) // _LEAST_ROWS_A_BIN, 1, _BINS))
+    edges = np.unique(np.quantile(rows.mean, np.linspace(0, 1, bins + 1)[1:-1]))
+    place = np.searchsorted(edges, rows.mean, side="right")
+    weight = rows.weight if model.family.dispersed else np.ones(len(rows))
+    variance = rows.dispersion * model.family.variance(rows.mean) / weight
+    table = pd.DataFrame({"place": place, "fitted": rows.mean, "observed": rows.y, "variance": variance})
+    groups = table.groupby("place")
+    found = groups[["fitted", "observed"]].mean()
+    found.insert(0, "rows", groups.size())
+    reach = stats.norm.ppf(0.975) * np.sqrt(groups["variance"].sum()) / found["rows"]
+    found["lower"], found["upper"] = found["fitted"] - reach, found["fitted"] + reach
+    return found.reset_index(drop=True)
+
+
+def _spread_lines(residuals: np.ndarray, bias: float) -> Iterator[Line]:
+    """Mean, standard deviation, tails and shape of the quantile residuals."""
+    n = len(residuals)
+    mean, sd = float(residuals.mean()), float(residuals.std())
+    tails = [_tail(residuals, cut) for cut in (2, 3)]
+    # A wide middle fills the tails by itself; heavy tails widen the spread, but not the middle.
+    wide_middle = _middle_spread(residuals) > 1 + max(_CHANCE / np.sqrt(n), _LEAST_SHIFT)
+    least = max(_CHANCE / np.sqrt(n), _LEAST_SHIFT)
+    # A wrong shape moves their mean too, where the response itself has the mean that was fitted.
+    off, biased = abs(mean) > least, abs(bias) > least
+    side = "low" if mean > 0 else "high"
+    text = f"Fitted values are too {side} on average, by {abs(mean):.2g} standard deviations."
+    yield _line("mean of residuals", mean, "0", off, text if biased else "")
+    least = max(_CHANCE / np.sqrt(2 * n), _LEAST_SHIFT)
+    wrong = off, abs(sd - 1) > least, tails[0][2], tails[1][2]
+    said = sd > 1 and not wide_middle and any(tail[2] for tail in tails)
+    side = "more" if sd > 1 else "less"
+    text = f"Responses vary {side} than the model says: residuals have standard deviation {sd:.2g}."
+    yield _line("sd of residuals", sd, "1", wrong[1], "" if said else text)
+    for cut, (share, expected, heavy) in zip((2, 3), tails, strict=True):
+        said = wide_middle or (cut == 2 and tails[1][2])
+        text = f"Heavy tails: {share:.2%} of residuals lie beyond ±{cut}, {expected:.2%} are expected."
+        yield _line(f"beyond ±{cut}", share, f"{expected:.4f}", heavy, "" if said else text)
+    distance = float(stats.kstest(residuals, "norm").statistic)
+    text = "Residuals do not have the shape they should have: another family may fit better."
+    said = any(wrong[1:]) or (off and biased)
+    far = distance > max(_KOLMOGOROV / np.sqrt(n), _LEAST_DISTANCE)
+    yield _line("distance from gaussian", distance, "0", far, "" if said else text)
+
+
+def _tail(residuals: np.ndarray, cut: int) -> tuple[float, float, bool]:
+    """Share of residuals beyond a cut, the gaussian one, and whether it is too large for chance."""
+    n = len(residuals)
+    share, expected = float(np.mean(np.abs(residuals) > cut)), float(2 * stats.norm.sf(cut))
+    likely = stats.binom.ppf(stats.norm.cdf(_CHANCE), n, expected) / n
+    return share, expected, share > max(likely, _LEAST_TAIL * expected)
+
+
+def _bias(model: AdditiveModel, rows: CheckedRows) -> float:
+    """Mean of Pearson's residuals: response less mean, in standard deviations."""
+    variance = rows.dispersion * np.maximum(model.family.variance(rows.mean), np.finfo(float).tiny)
+    return float(np.mean((rows.y - rows.mean) / np.sqrt(variance)))
+
+
+def _middle_spread(residuals: np.ndarray) -> float:
+    """Standard deviation of the gaussian with the same quartiles."""
+    low, high = np.quantile(residuals, [0.25, 0.75])
+    return float((high - low) / (2 * stats.norm.ppf(0.75)))
+
+
+def _line(name: str, value: float, expected: str, off: Any, text: str) -> Line:
+    return name, value, expected, not off, text if off else ""
+
+
+def _trend_lines(model: AdditiveModel, residuals: pd.DataFrame) -> Iterator[Line]:
+    """Whether the residuals' spread changes along the fitted mean."""
+    fitted, size = residuals["fitted"].to_numpy(), residuals["quantile"].abs().to_numpy()
+    if len(fitted) < 10 or np.ptp(fitted) == 0 or np.ptp(size) == 0:
+        return
+    found = stats.spearmanr(fitted, size)
+    correlation = float(found.statistic)
+    off = abs(correlation) > max(_LEAST_RANK_CORRELATION, _CHANCE / np.sqrt(len(fitted)))
+    side = "high" if correlation > 0 else "low"
+    hint = ""
+    if model.family.name == "gaussian" and correlation > 0:
+        hint = " Consider log(y), or another family."
+    text = f"Residuals spread more where fitted values are {side}.{hint}"
+    yield _line("spread along fitted", correlation, "0", off, text)
+
+
+def _dispersion_line(model: AdditiveModel, rows: CheckedRows) -> Line:
+    """Pearson's chi-squared over its degrees of freedom."""
+    mean = np.maximum(rows.mean, np.finfo(float).tiny)
+    statistic = float(np.sum(rows.weight * (rows.y - mean) ** 2 / mean))
+    degrees = float(rows.weight.sum()) - _used_degrees(model, rows)
+    ratio = statistic / max(degrees, 1.0)
+    # Var((y - mu)^2 / mu) = 2 + 1 / mu; tiny means would make it as large as one likes.
+    error = np.sqrt(np.sum(rows.weight**2 * (2 + 1 / np.maximum(mean, 1e-3)))) / max(degrees, 1.0)
+    off = abs(ratio - 1) > max(_CHANCE * error, _LEAST_DISPERSION)
+    if ratio > 1:
+        text = (
+            f"Overdispersed: the variance is about {ratio:.2g} times the mean. Standard errors are too "
+            f"small by a factor of about {np.sqrt(ratio):.2g}; a feature may be missing."
+        )
+    else:
+        text = f"Underdispersed: the variance is about {ratio:.2g} times the mean."
+    return _line("Pearson chi2 / df", ratio, "1", off, text)
+
+
+def _used_degrees(model: AdditiveModel, rows: CheckedRows) -> float:
+    """Degrees of freedom that the fit spent on these rows."""
+    record: Any = model.record
+    if not rows.trained or record is None or record.edf is None or not record.rows:
+        return 0.0
+    return float(record.edf) * len(rows) / record.rows
+
+
+def _calibration_line(rows: CheckedRows, calibration: pd.DataFrame) -> Line:
+    """The statistic of Hosmer & Lemeshow; the value is the largest gap of a bin."""
+    gap = calibration["observed"] - calibration["fitted"]
+    error = (calibration["upper"] - calibration["fitted"]) / stats.norm.ppf(0.975)
+    statistic = float(np.sum((gap / np.maximum(error, np.finfo(float).tiny)) ** 2))
+    p_value = float(stats.chi2.sf(statistic, len(calibration) - (2 if rows.trained else 0)))
+    worst = int(np.argmax(np.abs(gap)))
+    text = (
+        f"Not calibrated: where {calibration['fitted'][worst]:.1%} is predicted, "
+        f"{calibration['observed'][worst]:.1%} is observed."
+    )
+    off = p_value < _UNLIKELY and abs(gap[worst]) > _LEAST_GAP
+    expected = f"0 (p = {p_value:.2g})"
+    return _line("largest calibration gap", float(gap[worst]), expected, off, text)
+
+
+def _degrees_lines(model: AdditiveModel, rows: CheckedRows) -> Iterator[Line]:
+    """Degrees of freedom that a row pays for."""
+    record: Any = model.record
+    if not rows.trained or record is None or record.edf is None or not record.rows:
+        return
+    share = float(record.edf) / record.rows
+    text = (
+        f"The model uses {record.edf:,.0f} degrees of freedom for {record.rows:,} rows and may follow "
+        'their noise: ask for fewer factors or a smaller df, or let solver="variational" choose.'
+    )
+    yield _line("edf / rows", share, f"< {_MOST_DEGREES:g}", share > _MOST_DEGREES, text)
+
+
+def _row_lines(model: AdditiveModel, rows: CheckedRows, residuals: pd.DataFrame) -> Iterator[Line]:
+    """Rows that stand out."""
+    leverage = residuals["leverage"].to_numpy()
+    # No leverage exceeds 1: where it seems to, the posterior of products is too rough to tell.
+    if rows.trained and np.nanmax(leverage, initial=0.0) <= 1 and not np.isnan(leverage).any():
+        high = int(np.sum(leverage > _HIGH_LEVERAGE))
+        text = _rows(high, "decides half or more of its", "decide half or more of their")
+        yield _line("rows of high leverage", float(high), "0", high, f"{text} own fitted value.")
+    clipped = int(residuals.attrs["clipped"])
+    if clipped:
+        text = _rows(clipped, "is as good as impossible", "are as good as impossible")
+        yield _line("clipped residuals", float(clipped), "0", True, f"{text} under the model.")
+    if not rows.trained:
+        outside = rows_outside(model, rows)
+        listed = ", ".join(f"`{name}` in {_rows(count)}" for name, count in outside.items())
+        text = f"Outside the training range: {listed}."
+        count = sum(outside.values())
+        yield _line("values outside range", float(count), "0", count, text)
+    if rows.left_out:
+        text = f"{_rows(rows.left_out, 'has', 'have')} weight 0; left out here."
+        yield _line("rows of weight 0", float(rows.left_out), "0", True, text)
+
+
+def _rows(count: int, one: str = "", many: str = "") -> str:
+    """A number of rows, with the verb that goes with it."""
+    return f"{count:,} row {one}".strip() if count == 1 else f"{count:,} rows {many}".strip()

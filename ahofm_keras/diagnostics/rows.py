@@ -1,0 +1,158 @@
+"""Rows that a model is checked on, with what it says of them."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ahofm_keras.errors import AhofmWarning, DataError
+from ahofm_keras.model import AdditiveModel
+from ahofm_keras.model.reading import as_response, read_response, read_weight
+from ahofm_keras.transforms import evaluate_expression
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedRows:
+    """Rows and the model's predictions for them.
+
+    Args:
+        columns: raw columns of the model.
+        y: response `(n,)`.
+        weight: of each row, 1 where none was given.
+        index: what the rows are called.
+        source: where they come from, in words.
+        trained: whether the model was fitted to them.
+        left_out: number of rows that were left out, because their weight is 0.
+        link: predictor `(n,)`.
+        error: its standard errors `(n,)`; None where the model has no posterior.
+        mean: predicted mean `(n,)`.
+        dispersion: of the response, in its own units.
+    """
+
+    columns: dict[str, np.ndarray]
+    y: np.ndarray
+    weight: np.ndarray
+    index: np.ndarray
+    source: str
+    trained: bool
+    left_out: int
+    link: np.ndarray
+    error: np.ndarray | None
+    mean: np.ndarray
+    dispersion: float
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """Raw columns of some of the rows."""
+        return {name: values[rows] for name, values in self.columns.items()}
+
+
+def read_rows(model: AdditiveModel, data: Any, y: Any, sample_weight: Any) -> CheckedRows:
+    """The rows given, else those of the fit that the model still knows.
+
+    Raises:
+        DataError: no rows, no response, columns that do not fit the model.
+    """
+    columns, response, weight, index = _find_rows(model, data, y, sample_weight)
+    used = np.flatnonzero(weight > 0)
+    columns = {name: values[used] for name, values in columns.items()}
+    response, weight = response[used], weight[used]
+    link, error = _predict_link(model, columns)
+    mean = np.asarray(model.family.inverse_link(link, np))
+    return CheckedRows(
+        columns,
+        response,
+        weight,
+        index[used],
+        _source(model, data, len(index)),
+        data is None,
+        len(index) - len(used),
+        link,
+        error,
+        mean,
+        _dispersion(model, response, mean, weight),
+    )
+
+
+def quietly_predict(model: AdditiveModel, columns: dict[str, np.ndarray], **kwargs: Any) -> Any:
+    """Predictions for rows that were read before: what they warn of was said then."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AhofmWarning)
+        return model.predict(columns, **kwargs)
+
+
+def _predict_link(
+    model: AdditiveModel, columns: dict[str, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray | None]:
+    if not model.has_posterior:
+        return quietly_predict(model, columns, type="link"), None
+    band = quietly_predict(model, columns, type="link", interval=0.95)
+    return band["link"].to_numpy(), band["se"].to_numpy()
+
+
+def rows_outside(model: AdditiveModel, rows: CheckedRows) -> dict[str, int]:
+    """How many values of each number lie outside the training range."""
+    found = {}
+    assert model.design.margins is not None
+    for variable, margin in zip(model.design.variables(), model.design.margins.single, strict=True):
+        if not variable.is_category:
+            values = np.asarray(evaluate_expression(variable.expression, rows.columns))
+            count = int(np.sum((values < margin.low) | (values > margin.high)))
+            if count:
+                found[variable.label] = count
+    return found
+
+
+def _find_rows(
+    model: AdditiveModel, data: Any, y: Any, sample_weight: Any
+) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, np.ndarray]:
+    if data is None:
+        for name, value in (("y", y), ("sample_weight", sample_weight)):
+            if value is not None:
+                raise DataError(f"`{name}` goes with `data=`: without it the rows of the fit are taken.")
+        sample = model.sample
+        if sample is None:
+            raise DataError(
+                "`check` needs rows, and the model knows none of its training data (it was loaded, or "
+                "fitted to a dataset): pass `data=`."
+            )
+        weight = np.ones(len(sample.y)) if sample.weight is None else sample.weight
+        return dict(sample.columns), sample.y, weight, np.arange(len(sample.y))
+    columns = model.read_inputs(data)
+    count = len(next(iter(columns.values())))
+    if y is None:
+        response = read_response(data, model.response, model.family)
+    else:
+        response = as_response(y, str(model.response), model.family)
+    if len(response) != count:
+        raise DataError(f"The response has {len(response)} values, the data {count} rows.")
+    found = read_weight(data, sample_weight, count)
+    weight = np.ones(count) if found is None else found
+    index = data.index.to_numpy() if isinstance(data, pd.DataFrame) else np.arange(count)
+    return columns, response, weight, index
+
+
+def _source(model: AdditiveModel, data: Any, count: int) -> str:
+    if data is not None:
+        return f"{count:,} rows given"
+    trained = model.record.rows if model.record is not None else None
+    if trained is not None and trained > count:
+        return f"{count:,} of {trained:,} training rows"
+    return f"{count:,} training rows"
+
+
+def _dispersion(model: AdditiveModel, y: np.ndarray, mean: np.ndarray, weight: np.ndarray) -> float:
+    """The fit's, else the mean of Pearson's squared residuals on the rows."""
+    if not model.family.dispersed:
+        return 1.0
+    if model.record is not None and model.record.dispersion is not None:
+        return float(model.record.dispersion)
+    if model.posterior is not None and model.has_posterior:
+        return float(model.posterior.dispersion) * model.scale**2
+    return float(np.mean(weight * (y - mean) ** 2 / model.family.variance(mean)))

@@ -1,0 +1,213 @@
+"""`plot_effect`: the picture of any effect of up to three features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ahofm_keras.effects import Effect
+from ahofm_keras.errors import DataError
+from ahofm_keras.model import AdditiveModel
+from ahofm_keras.plotting.curves import draw_curve, draw_curves_by_level
+from ahofm_keras.plotting.levels import draw_levels, level_size
+from ahofm_keras.plotting.look import Look
+from ahofm_keras.plotting.reading import Picture, effect_frame, read_effect, slices_of, squeeze
+from ahofm_keras.plotting.surfaces import (
+    contour_levels,
+    draw_surface,
+    draw_table,
+    extent,
+    table_size,
+    value_bar,
+)
+from ahofm_keras.plotting.texts import join_names, percent
+from ahofm_keras.plotting.theme import (
+    INK,
+    TITLE,
+    headline,
+    note,
+    one_axes,
+    several_axes,
+    styled,
+)
+
+_CURVE, _PAIR, _SLICE = (4.8, 3.4), (5.0, 3.8), (2.9, 3.2)
+# The title of a pair names it where it is not longer than this, in a small panel and elsewhere.
+_SHORT, _LONG = 20, 36
+
+
+def plot_effect(
+    source: AdditiveModel | Effect,
+    *features: str,
+    ax: Any = None,
+    level: float = 0.95,
+    rug: bool = False,
+    residuals: bool = False,
+    mask: bool = True,
+    log: bool | None = None,
+    trim: bool = True,
+    points: int | None = None,
+    at: Mapping[str, Any] | None = None,
+    purify: bool = False,
+    data: Any = None,
+) -> Any:
+    """Draw the effect of one, two or three features.
+
+    A number is a curve with its band, a category points with bars, two numbers a surface, a category and
+    a number one curve a level, two categories a table of coloured cells. Three features are slices: the
+    effect of the first two at a low, a middle and a high value of the third, or at its levels.
+
+    Args:
+        source: a fitted model, with the names of features; or an effect, as `effect()` gives it.
+        features: names, e.g. `"x1", "x2"`.
+        ax: axes to draw on; for three features as many as there are slices.
+        level: of the pointwise bands; a model without posterior has none.
+        rug: show the rows: ticks, or points on a surface, or counts of levels. Otherwise the ticks below
+            a curve are the deciles of the training rows.
+        residuals: show partial residuals of one feature.
+        mask: cover parts of a surface where no training rows are near.
+        log: logarithmic axes for positive numbers; by default where their distribution is very skewed.
+        trim: leave out a long tail beyond the 1% or 99% quantile; a note on the picture says so.
+        points: along each axis that is a number.
+        at: values of some features to draw at, e.g. of the third one.
+        purify: see `effect`.
+        data: rows for rug, residuals or purification, by default those of the fit. A model that was
+            loaded has none.
+
+    Returns:
+        The axes; for three features an array of them.
+
+    Raises:
+        DataError: an unknown feature, more features than the model's highest order or than three, or
+            rows asked for that a loaded model does not have.
+
+    The data behind the picture is `effect_data(...)` with the same arguments, those of the drawing left
+    out; that of a rug is `rug_data`, that of residuals `residual_data`.
+    """
+    picture = read_effect(
+        source, features, at=at, points=points, log=log, trim=trim, purify=purify, data=data,
+        level=level, rug=rug, residuals=residuals,
+    )  # fmt: skip
+    picture = squeeze(picture)
+    order = picture.effect.order
+    if order > 3:
+        raise DataError(f"Pictures show up to three features. Received: {order}.")
+    with styled():
+        if order == 3:
+            return _plot_slices(picture, ax, mask)
+        outside = ax is None
+        ax = one_axes(ax, _size(picture.effect))
+        draw_picture(ax, picture, picture.look.within(legend_outside=outside), mask)
+    return ax
+
+
+def _size(found: Effect) -> tuple[float, float]:
+    """Inches of a figure for the effect of one or two features."""
+    if all(found.categories):
+        return level_size(found) if found.order == 1 else table_size(found)
+    return _CURVE if found.order == 1 else _PAIR
+
+
+def effect_data(
+    source: AdditiveModel | Effect,
+    *features: str,
+    level: float = 0.95,
+    log: bool | None = None,
+    trim: bool = True,
+    points: int | None = None,
+    at: Mapping[str, Any] | None = None,
+    purify: bool = False,
+    data: Any = None,
+) -> pd.DataFrame:
+    """The data behind `plot_effect`: a row a point of its grid.
+
+    Args:
+        source: as `plot_effect`, and so on.
+        features: names.
+        level: of the bands.
+        log: logarithmic axes.
+        trim: leave out long tails.
+        points: along each axis.
+        at: values to draw at.
+        purify: see `effect`.
+        data: rows to purify on.
+
+    Returns:
+        The features, `fit`; `se`, `lower` and `upper` where the model has a posterior; `near_data`, for
+        two features or more, where it is known.
+    """
+    picture = read_effect(
+        source, features, at=at, points=points, log=log, trim=trim, purify=purify, data=data, level=level
+    )
+    return effect_frame(picture)
+
+
+def draw_picture(ax: Any, picture: Picture, look: Look, mask: bool = True) -> list[str]:
+    """Draw an effect of one or two features with its title.
+
+    Returns:
+        Notes. They stand below the axes, unless it is one of many.
+    """
+    found = picture.effect
+    notes = list(picture.notes)
+    if found.order == 1:
+        notes += (draw_levels if found.categories[0] else draw_curve)(ax, found, look)
+        headline(ax, found.label if look.compact else "", found.share, words=not look.compact)
+    else:
+        notes += _draw_pair(ax, found, look, mask)
+        # Both names stand at the axes already: long ones need no title.
+        title = " : ".join(found.features)
+        named = len(title) <= (_SHORT if look.compact else _LONG)
+        headline(ax, title if named else "", found.share, words=not look.compact)
+    if not look.compact:
+        note(ax, "; ".join(notes))
+    return notes
+
+
+def _draw_pair(ax: Any, found: Effect, look: Look, mask: bool, **more: Any) -> list[str]:
+    if all(found.categories):
+        return draw_table(ax, found, look, mask, **more)
+    if any(found.categories):
+        return draw_curves_by_level(ax, found, look)
+    return draw_surface(ax, found, look, mask, **more)
+
+
+def _plot_slices(picture: Picture, axes: Any, mask: bool) -> np.ndarray:
+    """Slices side by side, on one scale."""
+    found, look = picture.effect, picture.look
+    slices = slices_of(found, picture.slices)
+    shown: np.ndarray = several_axes(axes, (1, len(slices)), _SLICE, least=(5.0, 0.0))[0]
+    limit = extent(*(own for _, own in slices), mask=mask)
+    notes = list(picture.notes)
+    mixed = sum(found.categories[:2]) == 1
+    for k, ((title, own), ax) in enumerate(zip(slices, shown, strict=True)):
+        last = k == len(slices) - 1
+        if mixed:
+            own_look = look.within(compact=k > 0, legend_outside=axes is None)
+            notes += draw_curves_by_level(ax, own, own_look, legend=last)
+        else:
+            notes += _draw_pair(ax, own, look.within(compact=True), mask, limit=limit, bar=False)
+        headline(ax, title)
+        if k:
+            ax.set_ylabel("")
+            ax.tick_params(labelleft=False)
+    _finish_slices(shown, found, look, limit, mixed)
+    note(shown[len(shown) // 2], "; ".join(dict.fromkeys(notes)))
+    return shown
+
+
+def _finish_slices(shown: np.ndarray, found: Effect, look: Look, limit: float, mixed: bool) -> None:
+    """One vertical axis or one colour bar for all slices, and the title of the whole."""
+    if mixed:
+        limits = np.array([ax.get_ylim() for ax in shown])
+        for ax in shown:
+            ax.set_ylim(limits[:, 0].min(), limits[:, 1].max())
+    elif limit > 0:
+        value_bar(shown[-1], shown[-1].collections[0], contour_levels(limit), look.effect_label, shown)
+    figure = shown[0].figure
+    if len(figure.axes) <= len(shown) + 1:  # a figure of ours, not one of many panels
+        title = f"{join_names(found.features, 70)}   {percent(found.share)} of variance"
+        figure.suptitle(title, fontsize=TITLE, color=INK, x=0.01, ha="left")

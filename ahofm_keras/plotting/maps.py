@@ -1,0 +1,307 @@
+"""The interaction map: shares of all pairs, sorted so that blocks show, and the strongest triples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.cluster import hierarchy
+from scipy.spatial.distance import squareform
+
+from ahofm_keras.effects import Parts
+from ahofm_keras.effects.names import check_count
+from ahofm_keras.effects.parts import NOTHING
+from ahofm_keras.effects.ranking import over
+from ahofm_keras.errors import DataError
+from ahofm_keras.model import AdditiveModel
+from ahofm_keras.plotting.texts import join_names, percent, shorten
+from ahofm_keras.plotting.theme import (
+    BLUE,
+    GRID,
+    INK,
+    SEQUENTIAL,
+    SMALL,
+    TEXT,
+    colour_bar,
+    headline,
+    inches,
+    new_figure,
+    note,
+    styled,
+    tidy,
+)
+
+# Shares from here on have a colour: a hundredth of a percent.
+_LEAST = 1e-4
+_MOST_NUMBERS = 12
+_BAR_LETTERS = 42
+
+
+def plot_interaction_map(
+    model: AdditiveModel, axes: Any = None, features: int = 50, triples: int = 10
+) -> np.ndarray:
+    """Draw a table of all features by all features: shares of pairs, main effects on the diagonal.
+
+    Features that interact stand side by side. The colours are logarithmic, from 0.01% to 100%, the same
+    for all models; what is below is white. Where the model has triples, the strongest stand beside the
+    table as bars.
+
+    Args:
+        model: fitted.
+        axes: one axes for the map, or two: for map and bars.
+        features: how many are shown at most; those with the largest shares.
+        triples: how many are shown at most; 0 for none.
+
+    Returns:
+        The axes: the map's, and that of the bars where there are triples.
+
+    Raises:
+        DataError: a model without interactions.
+
+    The data behind the map is `interaction_map_data(model)`, that of the bars `triple_data(model)`.
+    """
+    frame = interaction_map_data(model, features)
+    check_count("triples", triples, 0, none=False)
+    bars = triple_data(model, triples)
+    with styled():
+        found = _map_axes(axes, len(frame), len(bars) > 0)
+        draw_map(found[0], frame, inset=axes is None)
+        if len(found) > 1:
+            draw_bars(found[1], bars)
+    return found
+
+
+def interaction_map_data(model: AdditiveModel, features: int = 50) -> pd.DataFrame:
+    """The data behind `plot_interaction_map`.
+
+    Args:
+        model: fitted.
+        features: how many at most.
+
+    Returns:
+        A square frame of shares of the variance of the link, features in the order of the map; 0 where a
+        pair has no part. `attrs` has `shown` and `left_out`, the shares of what is in it and of the
+        features and pairs that are not.
+    """
+    check_count("features", features, 2, none=False)
+    parts = Parts(model)
+    shares = pair_shares(parts)
+    if not np.triu(shares, 1).any():
+        why = (
+            "its formula has main effects only"
+            if parts.largest_order < 2
+            else "the fit switched them off"
+        )
+        raise DataError(f"The model has no pairs to map: {why}.")
+    kept = np.sort(np.argsort(-_importance(shares), kind="stable")[:features])
+    order = kept[seriate(shares[np.ix_(kept, kept)])]
+    labels = [parts.variables[v].label for v in order]
+    frame = pd.DataFrame(shares[np.ix_(order, order)], index=labels, columns=labels)
+    frame.attrs |= {
+        "shown": _once(frame.to_numpy()),
+        "left_out": max(_once(shares) - _once(frame.to_numpy()), 0.0),
+        "features": len(shares),
+    }
+    return frame
+
+
+def pair_shares(parts: Parts) -> np.ndarray:
+    """Shares of all pairs `(p, p)`, main effects on the diagonal."""
+    size = len(parts.variables)
+    shares = np.zeros((size, size))
+    for order in (1, 2):
+        subsets = parts.subsets(order)
+        if len(subsets):
+            found = over(parts.variances(subsets), parts.total_variance)
+            found = np.where(found > NOTHING, found, 0.0)
+            shares[subsets[:, 0], subsets[:, -1]] = found
+            shares[subsets[:, -1], subsets[:, 0]] = found
+    return shares
+
+
+def seriate(shares: np.ndarray) -> np.ndarray:
+    """An order of features in which those that interact with each other are neighbours.
+
+    Average linkage on the logarithm of the pairs' shares, as the colours are. Of two branches the one
+    with the larger pairs comes first; features without pairs follow, by the size of their main effect.
+    """
+    pairs = shares - np.diag(shares.diagonal())
+    strength = np.maximum(np.log(np.maximum(pairs, _LEAST) / _LEAST) / np.log(1 / _LEAST), 0.0)
+    joined = np.flatnonzero(strength.max(axis=1) > 0)
+    alone = np.flatnonzero(strength.max(axis=1) <= 0)
+    alone = alone[np.argsort(-_importance(shares)[alone], kind="stable")]
+    if len(joined) < 3:
+        return np.concatenate([joined[np.argsort(-_importance(shares)[joined], kind="stable")], alone])
+    distance = 1 - strength[np.ix_(joined, joined)]
+    np.fill_diagonal(distance, 0.0)
+    tree = hierarchy.linkage(squareform(distance, checks=False), "average")
+    return np.concatenate([joined[_leaves(tree, pairs[np.ix_(joined, joined)])], alone])
+
+
+def _leaves(tree: np.ndarray, pairs: np.ndarray) -> list[int]:
+    """Leaves of a tree of features, at each branching the side with the larger pairs first."""
+    branches: list[list[int]] = [[leaf] for leaf in range(len(pairs))]
+    weight = pairs.sum(axis=1)
+    for first, second, *_ in tree:
+        sides = [branches[int(first)], branches[int(second)]]
+        sides.sort(key=lambda leaves: -weight[leaves].sum())
+        branches.append(sides[0] + sides[1])
+    return branches[-1]
+
+
+def _importance(shares: np.ndarray) -> np.ndarray:
+    """Main effect of each feature and half of each of its pairs."""
+    return (shares.sum(axis=1) + shares.diagonal()) / 2
+
+
+def _once(shares: np.ndarray) -> float:
+    """The sum of all shares in a symmetric table, each pair once."""
+    return float(np.triu(shares).sum())
+
+
+def triple_data(model: AdditiveModel, top: int = 10) -> pd.DataFrame:
+    """The data behind the bars beside the map: the strongest triples.
+
+    Returns:
+        `label`, `feature_1` to `feature_3` and `share`. `attrs` has the number of `others` that have a
+        share, and that share, `rest`.
+    """
+    parts = Parts(model)
+    if not top or parts.largest_order < 3:
+        return pd.DataFrame({"label": [], "share": []})
+    subsets = parts.subsets(3)
+    shares = over(parts.variances(subsets), parts.total_variance)
+    best = np.argsort(-shares, kind="stable")[:top]
+    best = best[shares[best] > NOTHING]
+    frame = pd.DataFrame({"label": [parts.label(subsets[k]) for k in best]}, dtype=object)
+    for place in range(3):
+        frame[f"feature_{place + 1}"] = [parts.variables[v].label for v in subsets[best, place]]
+    frame["share"] = shares[best]
+    others = int((shares > NOTHING).sum()) - len(best)
+    frame.attrs |= {"others": others, "rest": max(float(shares.sum() - shares[best].sum()), 0.0)}
+    return frame
+
+
+def _map_axes(axes: Any, size: int, bars: bool) -> np.ndarray:
+    if axes is not None:
+        given = np.asarray(axes, object).reshape(-1)
+        if not 1 <= len(given) <= 2 or not all(hasattr(ax, "plot") for ax in given):
+            raise DataError(f"`axes` must be one or two matplotlib axes. Received: {len(given)}.")
+        return given[: 2 if bars else 1]
+    side = map_side(size)
+    figure = new_figure((side + 1.4 + (3.6 if bars else 0), side))
+    if not bars:
+        return np.array([figure.add_subplot()], object)
+    grid = figure.add_gridspec(1, 2, width_ratios=(side + 1.2, 3.4))
+    return np.array([figure.add_subplot(grid[0]), figure.add_subplot(grid[1])], object)
+
+
+def map_side(size: int) -> float:
+    """Inches of a map of so many features."""
+    return float(np.clip(2.2 + 0.27 * size, 3.6, 9.5))
+
+
+def draw_map(ax: Any, frame: pd.DataFrame, inset: bool = True) -> None:
+    """Draw the map; shares as numbers where there is room.
+
+    Args:
+        ax: to draw on.
+        frame: of `interaction_map_data`.
+        inset: whether the colour bar stands beside the map, as high as it is, where the layout makes
+            room for it; otherwise it takes some of the axes.
+    """
+    from matplotlib.colors import LogNorm
+
+    shares = frame.to_numpy()
+    size = len(shares)
+    tidy(ax, None)
+    edges = np.arange(size + 1) - 0.5
+    largest = max(10 ** np.ceil(np.log10(max(shares.max(), 10 * _LEAST))), 10 * _LEAST)
+    drawn = ax.pcolormesh(
+        edges, edges, np.ma.masked_less(shares, _LEAST), cmap=SEQUENTIAL,
+        norm=LogNorm(_LEAST, largest), edgecolors=GRID, linewidth=0.5 if size <= 60 else 0,
+    )  # fmt: skip
+    for k in range(size):
+        ax.add_patch(_square(k))
+    if size <= _MOST_NUMBERS:
+        _write_shares(ax, shares, largest)
+    names = [shorten(str(name), 26 if size <= 20 else 18) for name in frame.index]
+    letters = min(TEXT - 1, max(3.5, 0.7 * 72 * min(inches(ax)) / size))
+    upright = max(map(len, names)) * size > 34
+    ax.set_xticks(
+        range(size), names, fontsize=letters, rotation=90 if size > 12 else 40 if upright else 0,
+        ha="right" if upright and size <= 12 else "center",
+        rotation_mode="anchor" if upright and size <= 12 else None,
+    )  # fmt: skip
+    ax.set_yticks(range(size), names, fontsize=letters)
+    ax.tick_params(length=0)
+    ax.set_xlim(-0.5, size - 0.5)
+    ax.set_ylim(size - 0.5, -0.5)
+    ax.set_aspect("equal")
+    for side in ("left", "bottom"):
+        ax.spines[side].set_visible(False)
+    _add_bar(ax, drawn, largest, inset)
+    headline(ax, "main effects and pairs", frame.attrs.get("shown"), words=size > 8)
+    hidden = frame.attrs.get("features", size) - size
+    if hidden > 0:
+        left = percent(frame.attrs["left_out"])
+        note(ax, f"the {size} strongest of {size + hidden} features; left out: {left} of variance")
+
+
+def _square(k: int) -> Any:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle(
+        (k - 0.5, k - 0.5), 1, 1, fill=False, edgecolor=INK, linewidth=0.9, zorder=3, clip_on=False
+    )
+
+
+def _write_shares(ax: Any, shares: np.ndarray, largest: float) -> None:
+    size = len(shares)
+    for row, column in np.argwhere(shares > 0):
+        share = shares[row, column]
+        depth = np.log(max(share, _LEAST) / _LEAST) / np.log(largest / _LEAST)
+        ax.text(
+            column, row, percent(share), ha="center", va="center",
+            fontsize=SMALL if size <= 8 else SMALL - 1.2, color="white" if depth > 0.62 else INK,
+        )  # fmt: skip
+
+
+def _add_bar(ax: Any, drawn: Any, largest: float, inset: bool) -> None:
+    place = ax.inset_axes([1.03, 0.0, 0.035, 1.0]) if inset else None
+    bar = colour_bar(ax, drawn, "share of the variance of the link", place=place)
+    ticks = 10.0 ** np.arange(np.round(np.log10(_LEAST)), np.round(np.log10(largest)) + 1)
+    bar.set_ticks(ticks, labels=[f"{100 * tick:g}%" for tick in ticks])
+    bar.ax.minorticks_off()
+
+
+def draw_bars(ax: Any, frame: pd.DataFrame) -> None:
+    """Draw triples as horizontal bars, the strongest on top."""
+    tidy(ax, "x")
+    places = np.arange(len(frame))[::-1]
+    ax.barh(places, frame["share"], height=0.62, color=BLUE, alpha=0.9, zorder=2)
+    for place, share in zip(places, frame["share"], strict=True):
+        ax.annotate(
+            percent(share), (share, place), xytext=(3, 0), textcoords="offset points", va="center",
+            fontsize=SMALL, color=INK,
+        )  # fmt: skip
+    names = frame[["feature_1", "feature_2", "feature_3"]].to_numpy().tolist()
+    ax.set_yticks(places, [join_names(own, _BAR_LETTERS) for own in names])
+    ax.tick_params(axis="y", length=0, labelsize=SMALL)
+    ax.set_xlim(0, 1.25 * frame["share"].max())
+    ax.set_ylim(min(-0.7, len(frame) - 6.7), len(frame) - 0.3)
+    ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g}%")
+    ax.xaxis.set_major_locator(_few_ticks())
+    ax.spines["left"].set_visible(False)
+    headline(ax, "strongest triples")
+    if frame.attrs.get("others"):
+        note(
+            ax, f"{frame.attrs['others']:,} others: {percent(frame.attrs['rest'])} of variance together"
+        )
+
+
+def _few_ticks() -> Any:
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(3)

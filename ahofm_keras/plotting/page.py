@@ -1,0 +1,292 @@
+"""The page that shows a whole model: main effects, the strongest pairs, the interaction map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ahofm_keras.effects import Parts
+from ahofm_keras.effects.names import check_count
+from ahofm_keras.effects.parts import NOTHING
+from ahofm_keras.effects.ranking import over
+from ahofm_keras.model import AdditiveModel
+from ahofm_keras.plotting.curves import core_of
+from ahofm_keras.plotting.effects import draw_picture
+from ahofm_keras.plotting.levels import lies_flat
+from ahofm_keras.plotting.maps import draw_bars, draw_map, interaction_map_data, map_side, triple_data
+from ahofm_keras.plotting.reading import Picture, effect_frame, read_effect
+from ahofm_keras.plotting.texts import percent, shorten, wrap
+from ahofm_keras.plotting.theme import INK, LETTER, SMALL, SOFT, TITLE, new_figure, styled
+
+_COLUMNS, _PAIR_COLUMNS = 4, 3
+_PANEL, _PAIR = 2.15, 2.75
+_WIDTH, _NARROW = 11.0, 7.4
+_TRIPLES = 10
+# The map needs this many features to say more than the panels above it.
+_LEAST_MAP = 4
+# A map that is wider, in inches, leaves no room beside it.
+_LARGE_MAP = 6.0
+MAP, TRIPLES = "map", "triples"
+_HEAD, _FOOT = 0.35, 0.55
+
+# Axes by label, and notes.
+Drawn = tuple[dict[str, Any], list[str]]
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What a page shows and what it leaves out.
+
+    Args:
+        main: labels of main effects, the strongest first.
+        pairs: labels of pairs, the strongest first.
+        shares: of each order.
+        left_out: what is not shown, in words.
+        map: whether there is an interaction map.
+    """
+
+    main: list[str]
+    pairs: list[tuple[str, str]]
+    shares: dict[int, float]
+    left_out: list[str]
+    map: bool
+
+
+def choose(parts: Parts, curves: int, surfaces: int) -> Choice:
+    """The strongest effects, as many as asked for."""
+    total = parts.total_variance
+    shares = {order: float(over(v, total)) for order, v in parts.variance_by_order.items()}
+    left_out: list[str] = []
+    labels = [variable.label for variable in parts.variables]
+    main = _ranked(parts, 1)
+    strong = [(subset, share) for subset, share in main if share > NOTHING]
+    silent = [labels[subset[0]] for subset, share in main if share <= NOTHING]
+    if not strong:
+        strong, silent = main, []
+    _say(left_out, "main effects", strong[curves:])
+    pairs = [entry for entry in _ranked(parts, 2) if entry[1] > NOTHING]
+    _say(left_out, "pairs", pairs[surfaces:])
+    together = {v for subset, _ in pairs for v in subset}
+    if silent:
+        listed = ", ".join(shorten(name, 24) for name in silent[:8])
+        more = f" and {len(silent) - 8} more" if len(silent) > 8 else ""
+        left_out.append(f"without a main effect: {listed}{more}")
+    return Choice(
+        [labels[subset[0]] for subset, _ in strong[:curves]],
+        [(labels[a], labels[b]) for (a, b), _ in pairs[:surfaces]],
+        shares,
+        left_out,
+        len(together) >= _LEAST_MAP,
+    )
+
+
+def _ranked(parts: Parts, order: int) -> list[tuple[tuple[int, ...], float]]:
+    if order > parts.largest_order:
+        return []
+    subsets = parts.subsets(order)
+    found = over(parts.variances(subsets), parts.total_variance)
+    best = np.argsort(-found, kind="stable")
+    return [(tuple(map(int, subsets[k])), float(found[k])) for k in best]
+
+
+def _say(left_out: list[str], what: str, rest: list[tuple[tuple[int, ...], float]]) -> None:
+    if rest:
+        share = percent(sum(share for _, share in rest))
+        name = what if len(rest) > 1 else what.removesuffix("s")
+        left_out.append(f"not shown: {len(rest):,} more {name} ({share} of variance)")
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """A strip of the page.
+
+    Args:
+        title: above it.
+        height: in inches.
+        draw: draws it on a subfigure.
+    """
+
+    title: str
+    height: float
+    draw: Callable[[Any], Drawn]
+
+
+def plot_page(
+    model: AdditiveModel,
+    figure: Any = None,
+    curves: int = 12,
+    surfaces: int = 6,
+    mask: bool = True,
+    **options: Any,
+) -> dict[str, Any]:
+    """Draw the page of a model; arguments as `plot`."""
+    check_count("curves", curves, 1, none=False)
+    check_count("surfaces", surfaces, 0, none=False)
+    chosen = choose(Parts(model), curves, surfaces)
+    main = [read_effect(model, (label,), **options) for label in chosen.main]
+    pairs = [read_effect(model, pair, **{**options, "residuals": False}) for pair in chosen.pairs]
+    with styled():
+        return _assemble(model, figure, _sections(model, chosen, main, pairs, mask), chosen)
+
+
+def page_data(
+    model: AdditiveModel, curves: int = 12, surfaces: int = 6, **options: Any
+) -> dict[str, pd.DataFrame]:
+    """The data behind the page of a model, by panel; arguments as `plot`."""
+    check_count("curves", curves, 1, none=False)
+    check_count("surfaces", surfaces, 0, none=False)
+    chosen = choose(Parts(model), curves, surfaces)
+    found = {label: effect_frame(read_effect(model, (label,), **options)) for label in chosen.main}
+    for pair in chosen.pairs:
+        found[":".join(pair)] = effect_frame(read_effect(model, pair, **options))
+    if chosen.map:
+        found[MAP] = interaction_map_data(model)
+        triples = triple_data(model, _TRIPLES)
+        if len(triples):
+            found[TRIPLES] = triples
+    return found
+
+
+def _sections(
+    model: AdditiveModel, chosen: Choice, main: list[Picture], pairs: list[Picture], mask: bool
+) -> list[Section]:
+    found = []
+    if main:
+        title = f"Main effects   {percent(chosen.shares.get(1, 0.0))} of variance"
+        height = 0.35 + _PANEL * _rows(len(main), _COLUMNS)
+        found.append(Section(title, height, lambda strip: _draw_main(strip, main)))
+    if pairs:
+        title = f"Pairs   {percent(chosen.shares.get(2, 0.0))} of variance"
+        height = 0.35 + _PAIR * _rows(len(pairs), _PAIR_COLUMNS)
+        found.append(Section(title, height, lambda strip: _draw_pairs(strip, pairs, mask)))
+    if chosen.map:
+        found += _map_sections(model, chosen)
+    return found
+
+
+def _map_sections(model: AdditiveModel, chosen: Choice) -> list[Section]:
+    """The map with the triples beside it; below it, where it is large."""
+    frame, triples = interaction_map_data(model), triple_data(model, _TRIPLES)
+    higher = sum(share for order, share in chosen.shares.items() if order > 2)
+    about = f"   order 3 and above: {percent(higher)} of variance" if higher > 0 else ""
+    side = min(map_side(len(frame)), 8.0)
+    if side <= _LARGE_MAP or not len(triples):
+        draw = partial(_draw_map, frame=frame, triples=triples, side=side)
+        return [Section(f"Interaction map{about}", side + 0.35, draw)]
+    draw = partial(_draw_map, frame=frame, triples=triples.iloc[:0], side=side)
+    return [
+        Section("Interaction map", side + 0.35, draw),
+        Section(f"Triples{about}", 1.1 + 0.2 * len(triples), partial(_draw_triples, triples=triples)),
+    ]
+
+
+def _rows(count: int, columns: int) -> int:
+    return -(-count // columns)
+
+
+def _assemble(
+    model: AdditiveModel, figure: Any, sections: list[Section], chosen: Choice
+) -> dict[str, Any]:
+    """Strips below each other, the formula above, what was left out and notes below."""
+    if figure is None:
+        narrow = len(chosen.main) <= 2 and len(chosen.pairs) <= 2
+        height = sum(section.height for section in sections) + _HEAD + _FOOT
+        figure = new_figure((_NARROW if narrow else _WIDTH, height))
+    letters = int(figure.bbox.width / figure.dpi * 72 / (LETTER * (SMALL + 0.5)))
+    heights = [section.height for section in sections]
+    strips = figure.subfigures(
+        len(sections) + 2, 1, squeeze=False, height_ratios=[_HEAD, *heights, _FOOT]
+    )[:, 0]
+    title = wrap(f"{model.formula}   ({model.family.name})", letters, 2, separators=r" ,+")
+    strips[0].text(0.01, 0.5, title, fontsize=SMALL + 0.5, color=SOFT, va="center")
+    axes: dict[str, Any] = {}
+    notes = list(chosen.left_out)
+    for strip, section in zip(strips[1:-1], sections, strict=True):
+        strip.suptitle(
+            section.title, x=0.01, ha="left", fontsize=TITLE + 1, color=INK, fontweight="bold"
+        )
+        found, own_notes = section.draw(strip)
+        axes |= found
+        notes += own_notes
+    foot = wrap("; ".join(dict.fromkeys(notes)), letters, 4, separators=r" ")
+    strips[-1].text(0.01, 0.9, foot, fontsize=SMALL, color=SOFT, va="top", linespacing=1.3)
+    return axes
+
+
+def _panels(strip: Any, count: int, most: int) -> tuple[list[Any], int]:
+    """Axes of a strip in even rows, and how many stand in a row."""
+    rows = _rows(count, most)
+    columns = max(_rows(count, rows), 2)
+    grid = strip.subplots(rows, columns, squeeze=False).reshape(-1)
+    for ax in grid[count:]:
+        ax.remove()
+    return list(grid[:count]), columns
+
+
+def _draw_main(strip: Any, main: list[Picture]) -> Drawn:
+    """Main effects on one scale, so that their sizes can be compared."""
+    axes, columns = _panels(strip, len(main), _COLUMNS)
+    limits = shared_limits(main)
+    notes = []
+    for k, (ax, picture) in enumerate(zip(axes, main, strict=True)):
+        notes += draw_picture(ax, picture, picture.look.within(compact=True))
+        # Long names of levels turn a panel: its effects lie along the horizontal axis.
+        flat = picture.effect.categories[0] and lies_flat(ax, picture.effect)
+        (ax.set_xlim if flat else ax.set_ylim)(*limits)
+        if picture.effect.fit.min() < limits[0] or picture.effect.fit.max() > limits[1]:
+            notes.append(f"{picture.effect.label}: leaves the scale where rows are few")
+        if k % columns == 0 and not flat:
+            ax.set_ylabel(f"effect on {shorten(picture.look.unit, 20)}", fontsize=SMALL + 0.5)
+    return {picture.effect.label: ax for ax, picture in zip(axes, main, strict=True)}, notes
+
+
+def shared_limits(pictures: list[Picture]) -> tuple[float, float]:
+    """Limits that hold all fits where rows are; tails, bands and residuals if they do not dwarf them."""
+    cores = [core_of(picture.effect, picture.look) for picture in pictures]
+    fits = np.concatenate([p.effect.fit[core] for p, core in zip(pictures, cores, strict=True)])
+    low, high = float(fits.min()), float(fits.max())
+    ends, reach = [low, high], 0.75 * (high - low) if high - low > 1e-12 else np.inf
+    for picture, core in zip(pictures, cores, strict=True):
+        ends += [float(picture.effect.fit.min()), float(picture.effect.fit.max())]
+        if picture.effect.se is not None:
+            lower, upper = picture.effect.band(picture.look.level)
+            ends += [float(lower[core].min()), float(upper[core].max())]
+        if picture.look.residuals is not None:
+            values = picture.look.residuals["partial_residual"].to_numpy()
+            ends += np.quantile(values, [0.01, 0.99]).tolist()
+            reach = np.inf
+    bottom, top = max(min(ends), low - reach), min(max(ends), high + reach)
+    if top - bottom < 1e-12:
+        return -1.0, 1.0
+    room = 0.06 * (top - bottom)
+    return bottom - room, top + room
+
+
+def _draw_pairs(strip: Any, pairs: list[Picture], mask: bool) -> Drawn:
+    axes, _ = _panels(strip, len(pairs), _PAIR_COLUMNS)
+    notes = []
+    for ax, picture in zip(axes, pairs, strict=True):
+        notes += draw_picture(ax, picture, picture.look.within(compact=True), mask)
+    return {picture.effect.label: ax for ax, picture in zip(axes, pairs, strict=True)}, notes
+
+
+def _draw_map(strip: Any, frame: pd.DataFrame, triples: pd.DataFrame, side: float) -> Drawn:
+    width = strip.bbox.width / strip.dpi
+    grid = strip.add_gridspec(1, 2, width_ratios=(side + 0.6, max(width - side - 0.6, 0.5)))
+    axes = {MAP: strip.add_subplot(grid[0])}
+    draw_map(axes[MAP], frame)
+    if len(triples):
+        axes[TRIPLES] = strip.add_subplot(grid[1])
+        draw_bars(axes[TRIPLES], triples)
+    return axes, []
+
+
+def _draw_triples(strip: Any, triples: pd.DataFrame) -> Drawn:
+    ax = strip.add_subplot(strip.add_gridspec(1, 2, width_ratios=(3, 1))[0])
+    draw_bars(ax, triples)
+    return {TRIPLES: ax}, []

@@ -1,0 +1,193 @@
+"""What a user wants to see -> the effect behind it, on a grid that fills the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ahofm_keras.effects import Effect, Parts, effect
+from ahofm_keras.effects.names import check_count, find_subset
+from ahofm_keras.errors import DataError
+from ahofm_keras.model import AdditiveModel
+from ahofm_keras.plotting.grids import Grid, choose_grid
+from ahofm_keras.plotting.look import Look
+from ahofm_keras.plotting.rows import residual_data, rug_data
+from ahofm_keras.plotting.texts import level_name, link_label, number, shorten
+
+# Quantiles of a third feature that its slices are taken at, and levels of a category, at most.
+SLICES = (0.1, 0.5, 0.9)
+_MOST_LEVEL_SLICES = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """An effect with all that its drawing needs.
+
+    Args:
+        effect: on the grid that is drawn.
+        look: of the drawing.
+        notes: what the reader of the picture must know.
+        slices: what the values of a third feature are, e.g. `10%` for a quantile.
+    """
+
+    effect: Effect
+    look: Look
+    notes: tuple[str, ...] = ()
+    slices: tuple[str, ...] = ()
+
+
+def read_effect(
+    source: AdditiveModel | Effect,
+    features: tuple[str, ...],
+    *,
+    at: Mapping[str, Any] | None = None,
+    points: int | None = None,
+    log: bool | None = None,
+    trim: bool = True,
+    purify: bool = False,
+    data: Any = None,
+    level: float = 0.95,
+    rug: bool = False,
+    residuals: bool = False,
+) -> Picture:
+    """The effect of features of a model, or one that was computed before; arguments as `plot_effect`."""
+    check_level(level)
+    if isinstance(source, Effect):
+        _check_alone(features, rug, residuals)
+        return Picture(source, Look(level=level))
+    check_count("points", points, 2)
+    parts = Parts(source)
+    subset = find_subset(parts, features)
+    labels = [parts.variables[v].label for v in subset]
+    at = {name: _ascending(values) for name, values in (at or {}).items()}
+    asides: tuple[str, ...] = ()
+    notes: list[str] = []
+    if len(subset) == 3 and labels[2] not in at and not any(map(_is_one, at.values())):
+        at[labels[2]], asides, notes = default_slices(parts, subset[2])
+    grid = choose_grid(parts, subset, at, points, log, trim)
+    found = effect(source, *labels, at=grid.at, purify=purify, data=data)
+    look = look_of(parts, subset, grid, level)
+    if rug:
+        look = look.within(rows=rug_data(source, *labels, data=data))
+    if residuals:
+        if len(subset) > 1:
+            raise DataError("Partial residuals are drawn for one feature; `rug=True` shows rows of two.")
+        look = look.within(residuals=residual_data(source, labels[0], data, purify))
+    return Picture(found, look, (*grid.notes, *notes), asides)
+
+
+def squeeze(picture: Picture) -> Picture:
+    """The picture along the features that take more than one value; a note tells those that do not."""
+    found, notes = picture.effect, list(picture.notes)
+    for axis in reversed(range(found.order)):
+        if len(found.grid[axis]) == 1 and found.order > 1:
+            found = _last(found, axis)
+            ((title, found),) = slices_of(found)
+            notes.append(f"at {title}")
+    if len(found.grid[0]) == 1 and not found.categories[0]:
+        raise DataError(f"A picture needs more than one value of `{found.features[0]}`.")
+    return replace(picture, effect=found, notes=tuple(notes))
+
+
+def _last(found: Effect, axis: int) -> Effect:
+    """The same effect with one of its features moved to the end."""
+    order = [k for k in range(found.order) if k != axis] + [axis]
+    return replace(
+        found,
+        features=tuple(found.features[k] for k in order),
+        grid=tuple(found.grid[k] for k in order),
+        fit=found.fit.transpose(order),
+        se=None if found.se is None else found.se.transpose(order),
+        near_data=None if found.near_data is None else found.near_data.transpose(order),
+        categories=tuple(found.categories[k] for k in order),
+    )
+
+
+def _ascending(values: Any) -> Any:
+    """Numbers in ascending order, as axes need them; anything else as it is."""
+    array = np.asarray(values)
+    return np.unique(array) if array.dtype.kind in "iuf" else values
+
+
+def _is_one(values: Any) -> bool:
+    return np.ndim(values) == 0 or len(values) == 1
+
+
+def look_of(parts: Parts, subset: tuple[int, ...], grid: Grid, level: float) -> Look:
+    """How the effects of a model are drawn."""
+    model = parts.model
+    quantiles = [
+        (parts.variables[v].label, parts.margins.single[v].quantiles)
+        for v in subset
+        if not parts.variables[v].is_category
+    ]
+    return Look(
+        unit=link_label(model.family.link, str(model.response)),
+        level=level,
+        log=frozenset(name for name, stretch in grid.stretches.items() if stretch.log),
+        quantiles=tuple(quantiles),
+    )
+
+
+def default_slices(parts: Parts, variable: int) -> tuple[list[Any], tuple[str, ...], list[str]]:
+    """Low, middle and high quantile of a number; levels of a category, the most frequent of many.
+
+    Returns:
+        Values, what each of them is, and notes.
+    """
+    margin, own = parts.margins.single[variable], parts.variables[variable]
+    if not own.is_category:
+        places = {float(margin.quantiles[round(q * (len(margin.quantiles) - 1))]): q for q in SLICES}
+        return list(places), tuple(f"{q:.0%}" for q in places.values()), []
+    frequent = np.argsort(-margin.frequencies, kind="stable")[:_MOST_LEVEL_SLICES]
+    values = [own.levels[k] for k in sorted(frequent)]
+    left_out = len(own.levels) - len(values)
+    note = [f"the most frequent {len(values)} of {len(own.levels)} levels of {own.label}"]
+    return values, ("",) * len(values), note if left_out else []
+
+
+def slices_of(found: Effect, asides: tuple[str, ...] = ()) -> list[tuple[str, Effect]]:
+    """Effects of the first features at each value of the last one, with a title each."""
+    name, values = found.features[-1], found.grid[-1]
+    slices = []
+    for k, value in enumerate(values):
+        shown = level_name(value) if found.categories[-1] else number(float(value))
+        aside = f" ({asides[k]})" if k < len(asides) and asides[k] else ""
+        own = replace(
+            found,
+            features=found.features[:-1],
+            grid=found.grid[:-1],
+            fit=found.fit[..., k],
+            se=None if found.se is None else found.se[..., k],
+            near_data=None if found.near_data is None else found.near_data[..., k],
+            categories=found.categories[:-1],
+        )
+        slices.append((f"{shorten(name, 24)} = {shown}{aside}", own))
+    return slices
+
+
+def effect_frame(picture: Picture) -> pd.DataFrame:
+    """The data behind the picture of an effect."""
+    frame = picture.effect.frame(picture.look.level)
+    if picture.effect.near_data is not None and picture.effect.order > 1:
+        frame["near_data"] = picture.effect.near_data.reshape(-1)
+    return frame
+
+
+def check_level(level: float) -> None:
+    """Raise where a level of bands is none."""
+    if not isinstance(level, int | float) or isinstance(level, bool) or not 0 < level < 1:
+        raise DataError(f"`level` must lie between 0 and 1. Received: {level!r}.")
+
+
+def _check_alone(features: tuple[str, ...], rug: bool, residuals: bool) -> None:
+    if features:
+        raise DataError("An effect knows its features: give either an effect, or a model and features.")
+    if rug or residuals:
+        raise DataError(
+            "An effect knows no rows: for a rug or residuals give the model and the names of features."
+        )

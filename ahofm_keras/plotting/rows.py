@@ -1,0 +1,96 @@
+"""Rows behind an effect: their values for a rug, their partial residuals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ahofm_keras.effects import Parts
+from ahofm_keras.effects.names import find_subset
+from ahofm_keras.effects.purify import purify_parts
+from ahofm_keras.effects.rows import find_rows
+from ahofm_keras.errors import DataError
+from ahofm_keras.model import AdditiveModel
+from ahofm_keras.model.reading import read_response
+from ahofm_keras.transforms import evaluate_expression
+
+# Rows that a rug, a cloud of points or residuals show, at most: more would be a black bar.
+_RUG_ROWS = 1000
+_RESIDUAL_ROWS = 3000
+
+
+def rug_data(model: AdditiveModel, *features: str, data: Any = None) -> pd.DataFrame:
+    """Values of features at rows: what a rug shows.
+
+    Args:
+        model: fitted.
+        features: names.
+        data: rows, by default those of the fit, as far as the model still knows them.
+
+    Raises:
+        DataError: an unknown feature; no rows.
+    """
+    parts = Parts(model)
+    columns = find_rows(model, data, "A rug")
+    assert columns is not None
+    variables = [parts.variables[v] for v in find_subset(parts, features)]
+    return pd.DataFrame({v.label: _values(v.expression, columns) for v in variables})
+
+
+def residual_data(
+    model: AdditiveModel, feature: str, data: Any = None, purify: bool = False
+) -> pd.DataFrame:
+    """Partial residuals of a feature: its effect at each row plus what the whole model leaves there.
+
+    What is left is the working residual (y - mean) / slope of the mean, in units of the link.
+
+    Args:
+        model: fitted.
+        feature: name.
+        data: rows with the response, by default those of the fit.
+        purify: see `effect`.
+
+    Returns:
+        A row a row: `value` of the feature, `fit`, `residual` and `partial_residual`, their sum.
+
+    Raises:
+        DataError: an unknown feature; no rows, or rows without the response.
+    """
+    parts = Parts(model)
+    subset = find_subset(parts, (feature,))
+    if len(subset) != 1:
+        raise DataError(f"Partial residuals are those of one feature. Received: `{feature}`.")
+    columns = find_rows(model, data, "A picture of partial residuals")
+    assert columns is not None
+    if data is not None:
+        y = read_response(data, model.response, model.family)
+    else:
+        assert model.sample is not None
+        y = model.sample.y
+    variable = parts.variables[subset[0]]
+    values = _values(variable.expression, columns)
+    functions = [variable.functions(values)]
+    fit = parts.evaluate(subset, functions)
+    if purify:
+        fit = fit + purify_parts(parts, data).evaluate(subset, functions)
+    link = np.asarray(model.predict(dict(columns), type="link"), float)
+    mean = np.asarray(model.family.inverse_link(link, np))
+    residual = (y - mean) / model.family.slope(mean)
+    return pd.DataFrame(
+        {"value": values, "fit": fit, "residual": residual, "partial_residual": fit + residual}
+    )
+
+
+def thinned(frame: pd.DataFrame, residuals: bool = False) -> pd.DataFrame:
+    """As many rows as a picture can show, evenly taken, so that the same picture comes out each time."""
+    most = _RESIDUAL_ROWS if residuals else _RUG_ROWS
+    if len(frame) <= most:
+        return frame
+    return frame.iloc[np.linspace(0, len(frame) - 1, most).astype(int)]
+
+
+def _values(expression: Any, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+    return np.asarray(evaluate_expression(expression, columns))

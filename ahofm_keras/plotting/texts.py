@@ -1,0 +1,162 @@
+"""Numbers, shares and long names as short texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+_SEPARATORS = r" _:.\-/"
+
+
+def percent(share: float) -> str:
+    """A share with two figures: 0.343 is 34%, 0.0012 is 0.12%.
+
+    Example:
+        >>> [percent(share) for share in (0.343, 0.0123, 0.00024, 1e-9, 0.0)]
+        ['34%', '1.2%', '0.024%', '<0.01%', '0%']
+    """
+    if not share > 1e-10:
+        return "0%"
+    if share < 0.0001:
+        return "<0.01%"
+    if share < 0.00995:
+        return f"{share:.3%}" if share < 0.000995 else f"{share:.2%}"
+    return f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
+
+
+def number(value: float, figures: int = 3) -> str:
+    """A number with few figures and a true minus sign.
+
+    Example:
+        >>> number(-1234.6), number(0.00012345), number(12.0)
+        ('−1,235', '0.000123', '12')
+    """
+    if value == 0 or not np.isfinite(value):
+        return "0" if value == 0 else str(value)
+    size = abs(value)
+    if size >= 1e6 or size < 1e-4:
+        text = f"{value:.{figures - 1}e}"
+        mantissa, exponent = text.split("e")
+        text = f"{_stripped(mantissa)}e{int(exponent)}"
+    elif size >= 10 ** (figures - 1):
+        text = f"{value:,.0f}"
+    else:
+        text = _stripped(f"{value:.{figures - 1 - int(np.floor(np.log10(size)))}f}")
+    return text.replace("-", "−")
+
+
+def signed(value: float, figures: int = 3) -> str:
+    """A number with its sign, whatever it is."""
+    text = number(value, figures)
+    return text if text.startswith("−") or text == "0" else f"+{text}"
+
+
+def even_numbers(values: np.ndarray) -> list[str]:
+    """Evenly spaced numbers, all with the digits that their step needs.
+
+    Example:
+        >>> even_numbers(np.array([-0.5, 0.0, 0.5]))
+        ['−0.5', '0.0', '0.5']
+    """
+    step = abs(float(values[1] - values[0])) if len(values) > 1 else 1.0
+    largest = float(np.abs(values).max())
+    if largest >= 1e5 or largest < 1e-3:
+        return [number(value) for value in values]
+    digits = max(0, -int(np.floor(np.log10(step) + 1e-9)))
+    if abs(step * 10**digits - round(step * 10**digits)) > 1e-6:
+        digits += 1
+    return [f"{value + 0.0:,.{digits}f}".replace("-", "−") for value in np.round(values, digits)]
+
+
+def level_name(value: Any, width: int = 26) -> str:
+    """A level of a category, as short as asked for."""
+    return shorten(str(value), width)
+
+
+def shorten(text: str, width: int) -> str:
+    """A text of at most so many letters, the middle left out.
+
+    Example:
+        >>> shorten("average_household_income", 14)
+        'average…income'
+    """
+    if len(text) <= width:
+        return text
+    front = (width - 1 + 1) // 2
+    back = width - 1 - front
+    return f"{text[:front]}…{text[len(text) - back :] if back else ''}"
+
+
+def join_names(names: Sequence[str], width: int) -> str:
+    """Names with colons between them, each as short as the width asks for.
+
+    Example:
+        >>> join_names(["average_income", "x", "age"], 20)
+        'avera…come : x : age'
+    """
+    room = width - 3 * (len(names) - 1)
+    if sum(map(len, names)) <= room:
+        return " : ".join(names)
+    # Short names leave their room to long ones.
+    limit = room // len(names)
+    for _ in names:
+        long = [name for name in names if len(name) > limit]
+        spare = room - sum(len(name) for name in names if len(name) <= limit)
+        limit = max(limit, spare // max(len(long), 1), 6)
+    return " : ".join(shorten(name, limit) for name in names)
+
+
+def wrap(
+    text: str, width: int, lines: int, separators: str = _SEPARATORS, last: int | None = None
+) -> str:
+    """A text in at most so many lines of at most so many letters, broken after separators.
+
+    What does not fit is shortened, so a name never runs over its panel.
+
+    Args:
+        text: of one line.
+        width: letters in a line.
+        lines: how many there may be.
+        separators: after which it may be broken.
+        last: letters in the last line, where it is shorter.
+
+    Example:
+        >>> print(wrap("average_household_income_in_euros", 20, 2))
+        average_household_
+        income_in_euros
+    """
+    last = width if last is None else last
+    pieces = re.findall(rf"[^{separators}]*[{separators}]+|[^{separators}]+$", text) or [text]
+    for count in range(1, lines + 1):
+        found = _fill(pieces, [width] * (count - 1) + [last])
+        if len(found[-1].rstrip()) <= last or count == lines:
+            break
+    sizes = [width] * (len(found) - 1) + [last]
+    return "\n".join(shorten(line.strip(" "), size) for line, size in zip(found, sizes, strict=True))
+
+
+def _fill(pieces: list[str], widths: list[int]) -> list[str]:
+    """Pieces put into lines of given widths; all that is left stands in the last one."""
+    found = [""]
+    for place, piece in enumerate(pieces):
+        is_full = len((found[-1] + piece).rstrip()) > widths[len(found) - 1]
+        # A line below must not stay empty.
+        is_due = place == len(pieces) - 1 and len(found) < len(widths)
+        if found[-1] and len(found) < len(widths) and (is_full or is_due):
+            found.append(piece)
+        else:
+            found[-1] += piece
+    return found
+
+
+def link_label(link: str, response: str) -> str:
+    """What the effects of a model are measured in: `y`, `log(y)`, `logit(y)`."""
+    shown = shorten(response, 28)
+    return shown if link == "identity" else f"{link}({shown})"
+
+
+def _stripped(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,221 @@
+"""One visual language for all pictures: colours, sizes, axes and their titles.
+
+Matplotlib is imported inside functions, so that the package works without it. Nothing here changes
+matplotlib's global settings.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ahofm_keras.errors import DataError
+from ahofm_keras.plotting.texts import number, percent, wrap
+
+# Colours of Okabe and Ito: told apart by all kinds of colour vision, and in a grey print by their order.
+BLUE, VERMILLION, GREEN = "#0072B2", "#D55E00", "#009E73"
+SERIES = (BLUE, VERMILLION, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+DASHES = (
+    "-",
+    (0, (5, 1.5)),
+    (0, (1, 1)),
+    (0, (5, 1.5, 1, 1.5)),
+    (0, (8, 2)),
+    (0, (3, 1, 1, 1, 1, 1)),
+    "-",
+)
+INK, SOFT, FAINT, GRID = "#262626", "#6B6B6B", "#BDBDBD", "#E8E8E8"
+MASK = "#F2F2F2"
+DIVERGING = "RdBu_r"
+SEQUENTIAL = "Blues"
+
+TITLE, TEXT, SMALL = 10.0, 9.0, 7.5
+LINE = 1.8
+# Width of a letter by its size.
+LETTER = 0.6
+
+_STYLE = {
+    "font.size": TEXT,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": SOFT,
+    "axes.linewidth": 0.7,
+    "axes.axisbelow": True,
+    "axes.unicode_minus": True,
+    "axes.labelsize": TEXT,
+    "axes.titlesize": TITLE,
+    "axes.titlelocation": "left",
+    "xtick.color": SOFT,
+    "ytick.color": SOFT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.labelsize": TEXT - 1,
+    "ytick.labelsize": TEXT - 1,
+    "figure.facecolor": "white",
+    "axes.facecolor": "white",
+    "savefig.facecolor": "white",
+    "figure.dpi": 110,
+    "hatch.linewidth": 0.5,
+    "hatch.color": FAINT,
+    "legend.frameon": False,
+    "legend.fontsize": TEXT - 1,
+    "lines.solid_capstyle": "round",
+    # A name with dollar signs is no formula.
+    "text.parse_math": False,
+}
+
+
+def pyplot() -> Any:
+    """The module `matplotlib.pyplot`.
+
+    Raises:
+        ImportError: saying which extra to install.
+    """
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            "Pictures need matplotlib: install the extra, `pip install 'ahofm_keras[plot]'`."
+        ) from error
+    return plt
+
+
+@contextmanager
+def styled() -> Iterator[Any]:
+    """`pyplot` under our settings; the user's come back at the end."""
+    plt = pyplot()
+    with plt.rc_context(_STYLE):
+        yield plt
+
+
+def one_axes(ax: Any, size: tuple[float, float]) -> Any:
+    """The axes given, or those of a new figure; called inside `styled`."""
+    if ax is None:
+        return new_figure(size).add_subplot()
+    if not hasattr(ax, "plot"):
+        raise DataError(f"`ax` must be matplotlib axes. Received: {type(ax).__name__}.")
+    return ax
+
+
+def several_axes(
+    axes: Any,
+    shape: tuple[int, int],
+    size: tuple[float, float],
+    least: tuple[float, float] = (0.0, 0.0),
+    **share: Any,
+) -> np.ndarray:
+    """The axes given, checked, or those of a new figure, as an array of a shape; inside `styled`.
+
+    Args:
+        axes: of the user: as many as the shape has, in any nesting; or None.
+        shape: rows and columns.
+        size: of one panel, in inches.
+        least: of the figure.
+        share: `sharex` and `sharey` of a new figure.
+    """
+    wanted = shape[0] * shape[1]
+    if axes is not None:
+        given = np.asarray(axes, object).reshape(-1)
+        if len(given) != wanted or not all(hasattr(ax, "plot") for ax in given):
+            raise DataError(f"`axes` must be {wanted} matplotlib axes. Received: {len(given)}.")
+        return given.reshape(shape)
+    figure_size = max(shape[1] * size[0], least[0]), max(shape[0] * size[1], least[1])
+    found = new_figure(figure_size).subplots(*shape, squeeze=False, **share)
+    return np.asarray(found, object)
+
+
+def new_figure(size: tuple[float, float]) -> Any:
+    """A figure whose layout keeps labels apart; called inside `styled`."""
+    figure = pyplot().figure(figsize=size, layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.08, h_pad=0.06, wspace=0.03, hspace=0.03)
+    return figure
+
+
+def tidy(ax: Any, grid: str | None = "y") -> None:
+    """Thin spines left and below only, a light grid along one direction (`x`, `y`, `both`) or none."""
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        ax.spines[side].set(linewidth=0.7, color=SOFT)
+    ax.tick_params(length=3, width=0.7, color=SOFT, labelsize=TEXT - 1, labelcolor=INK)
+    ax.grid(False)
+    if grid:
+        ax.grid(True, axis=grid, color=GRID, linewidth=0.7)
+    ax.set_axisbelow(True)
+
+
+def headline(ax: Any, title: str, share: float | None = None, words: bool = True) -> None:
+    """Title on the left, share of the variance in grey on the right of its last line."""
+    aside = "" if share is None else f"{percent(share)} of variance" if words else percent(share)
+    # Labels of the vertical axis take some of the width.
+    width = int(0.88 * _characters(ax, TITLE))
+    last = max(8, width - math.ceil(0.9 * len(aside)) - 1)
+    ax.set_title(
+        wrap(title, width, 2, last=last), loc="left", fontsize=TITLE, color=INK, parse_math=False
+    )
+    ax.set_title(aside, loc="right", fontsize=TEXT - 1, color=SOFT)
+
+
+def name_axis(ax: Any, axis: str, text: str, lines: int = 2) -> None:
+    """Label an axis, broken so that it fits its length."""
+    width = _characters(ax, TEXT, vertical=axis == "y")
+    setter = ax.set_xlabel if axis == "x" else ax.set_ylabel
+    setter(wrap(text, width, lines), fontsize=TEXT, color=INK, parse_math=False)
+
+
+def log_axis(ax: Any, axis: str) -> None:
+    """A logarithmic axis with plain numbers."""
+    (ax.set_xscale if axis == "x" else ax.set_yscale)("log")
+    own = ax.xaxis if axis == "x" else ax.yaxis
+    own.set_major_formatter(lambda value, _: number(value))
+    own.set_minor_formatter(lambda value, _: "")
+
+
+def note(ax: Any, text: str) -> None:
+    """A remark below the label of the horizontal axis, in small grey letters."""
+    if not text:
+        return
+    if not ax.get_xlabel():
+        ax.set_xlabel(" ", fontsize=1)
+    width = max(30, int(1.1 * _characters(ax, SMALL)))
+    ax.annotate(
+        wrap(text, width, 5, separators=" "),
+        xy=(0.5, 0),
+        xycoords=ax.xaxis.label,
+        xytext=(0, -2),
+        textcoords="offset points",
+        ha="center",
+        va="top",
+        fontsize=SMALL,
+        color=SOFT,
+        annotation_clip=False,
+    )
+
+
+def colour_bar(
+    ax: Any, drawn: Any, label: str, axes: Sequence[Any] | None = None, place: Any = None
+) -> Any:
+    """A slim colour bar beside an axes, or beside several, or on axes of its own."""
+    if place is not None:
+        bar = ax.figure.colorbar(drawn, cax=place)
+    else:
+        bar = ax.figure.colorbar(drawn, ax=ax if axes is None else list(axes), pad=0.02, aspect=28)
+    bar.outline.set(linewidth=0.5, edgecolor=SOFT)
+    bar.ax.tick_params(length=2, width=0.5, color=SOFT, labelsize=TEXT - 1.5, labelcolor=INK)
+    bar.set_label(label, fontsize=TEXT - 1, color=INK)
+    return bar
+
+
+def inches(ax: Any) -> tuple[float, float]:
+    """Width and height of an axes, before the layout makes room for labels."""
+    dpi = ax.figure.dpi
+    return ax.bbox.width / dpi, ax.bbox.height / dpi
+
+
+def _characters(ax: Any, size: float, vertical: bool = False) -> int:
+    """About how many letters of a size fit along an axes."""
+    return max(10, int(inches(ax)[vertical] * 72 / (LETTER * size)))
