@@ -1,22 +1,42 @@
 """Additive higher-order factorization machines: GAMs with all smooth interactions, in Keras."""
 
 from ahofm_keras._version import __version__
+from ahofm_keras.diagnostics import Check, check
+from ahofm_keras.effects import Effect, Explanation, effect, effects, explain, interactions, shares
 from ahofm_keras.errors import AhofmError, AhofmWarning, DataError, FormulaError, NotFittedError
 from ahofm_keras.formula import parse_formula
 from ahofm_keras.model import AdditiveModel, afm, ahofm, fm, gam, hofm
+from ahofm_keras.plotting import plot
+from ahofm_keras.report import report
+from ahofm_keras.summary import Summary, coef, summary, vcov
 
 __all__ = [
     "AdditiveModel",
     "AhofmError",
     "AhofmWarning",
+    "Check",
     "DataError",
+    "Effect",
+    "Explanation",
     "FormulaError",
     "NotFittedError",
+    "Summary",
     "__version__",
     "afm",
     "ahofm",
+    "check",
+    "coef",
+    "effect",
+    "effects",
+    "explain",
     "fm",
     "gam",
     "hofm",
+    "interactions",
     "parse_formula",
+    "plot",
+    "report",
+    "shares",
+    "summary",
+    "vcov",
 ]

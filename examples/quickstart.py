@@ -1,4 +1,4 @@
-"""Five minutes with ahofm_keras: fit, compare, draw, save, export. Run it with `make demo`.
+"""Five minutes with ahofm_keras: fit, compare, read, draw, save, export. Run it with `make demo`.
 
 The data is the paper's example (supplement, "Interpretability"): a rate measured at times and places,
 whose mean is the sum of all smooth three-way interactions of time, lat, lon and rate.
@@ -41,12 +41,16 @@ def main() -> None:
     print(f"    main effects only                  {root_mean_squared_error(additive, test):.3f}")
     print(f"    all interactions up to order 3     {root_mean_squared_error(model, test):.3f}")
 
-    print("\nStandard deviation of each part of the model, on the held-out rows")
-    for label, spread in model.predict(test, type="terms").std().items():
-        print(f"    {label:34} {spread:.3f}")
+    print(f"\n{ak.summary(model)}")
+    print("\nThe strongest interactions, by their share of the variance")
+    print(ak.interactions(model, order=3, top=4).to_string(index=False, float_format="{:.3f}".format))
 
     FOLDER.mkdir(exist_ok=True)
+    matplotlib.use("Agg")
     draw(simulation, model, FOLDER / "surfaces.png")
+    page = ak.plot(model)
+    page["time"].get_figure(root=True).savefig(FOLDER / "effects.png", dpi=160)
+    ak.report(model, FOLDER / "report.html", data=test)
     model.save(FOLDER / "model.keras")
     model.export(FOLDER / "serving" / "1")
 
@@ -56,6 +60,8 @@ def main() -> None:
     print(f"\n{time.perf_counter() - began:.0f} seconds. Written:")
     for path, what in (
         ("surfaces.png", "the surface over lat and lon at three times, true and estimated"),
+        ("effects.png", "main effects, the strongest pairs and triples, the interaction map"),
+        ("report.html", "the model for people who write no Python: open it in a browser"),
         ("model.keras", 'keras.models.load_model("demo/model.keras")'),
         ("serving/1", "SavedModel in the layout of TF Serving"),
     ):
@@ -64,7 +70,6 @@ def main() -> None:
 
 def draw(simulation: Simulation, model: ak.AdditiveModel, path: Path) -> None:
     """True and estimated mean over lat and lon, early, halfway and late."""
-    matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     axis = np.linspace(0.01, 0.99, 80)

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "ahofm_keras"
-EVERYWHERE = {"errors"}
+EVERYWHERE = {"errors", "_version"}
 OUTSIDE_THE_ROOMS = {"__init__", "_version"}
 
 
@@ -21,9 +21,9 @@ def allowed() -> dict[str, set[str]]:
         match = re.fullmatch(r"\| `(\w+)(?:\.py|/)` \|.*\| ([\w, ]*) ?\|", line)
         if match:
             table[match[1]] = set(filter(None, re.split(r"[, ]+", match[2])))
-    everything = set(table)
+    above = list(table)[: list(table).index("model")]
     table["errors"] = set()
-    table["model"] = everything - {"datasets", "model"}
+    table["model"] = set(above) - {"datasets"}
     return table
 
 

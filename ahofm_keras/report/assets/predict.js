@@ -1,0 +1,97 @@
+// A prediction that follows its inputs, and its parts.
+
+const SHOWN_PARTS = 10;
+const RESULT_NAMES = {
+  gaussian: "Predicted ", bernoulli: "Probability of a 1 in ", poisson: "Expected ", gamma: "Expected ",
+};
+const SUM_NAMES = { identity: "Sum", log: "Sum (log scale)", logit: "Sum (log-odds)" };
+// Which parts are shown: they change places only when an input is let go.
+let shownParts = [];
+let waiting = false;
+let announce = false;
+
+/** Show the prediction again with the next frame. */
+function changed(final) {
+  byId("result-row").textContent = "";
+  if (final) {
+    shownParts = [];
+    announce = true;
+  }
+  if (waiting) return;
+  waiting = true;
+  requestAnimationFrame(() => {
+    waiting = false;
+    showResult();
+    if (announce) byId("announce").textContent = `${byId("result-label").textContent}: ${byId("result").textContent}`;
+    announce = false;
+  });
+}
+
+function showResult() {
+  const at = model.at(state.row);
+  byId("result-label").textContent = RESULT_NAMES[contents.family.name] + contents.response;
+  byId("result").textContent = number(at.mean, 5);
+  byId("result").dataset.value = String(at.mean);
+  byId("result-band").textContent = bandText(at);
+  showParts(at);
+  emit("row", state.row);
+}
+
+function bandText(at) {
+  if (!Number.isFinite(at.link)) return "A function of the formula is not defined at these values.";
+  if (posterior === null && contents.posterior_left_out)
+    return "Intervals are left out of the page: the model has too many coefficients.";
+  if (posterior === null) return "";
+  const error = reach * posterior.errorAt(at);
+  const [low, high] = [at.link - error, at.link + error].map((end) => number(model.inverseLink(end)));
+  const mean = `${percent(contents.level)} band of the mean: ${low} to ${high}`;
+  if (contents.family.name !== "gaussian") return mean;
+  const wide = Math.hypot(error, reach * Math.sqrt(posterior.dispersion));
+  return `${mean}; of a new observation: ${number(at.link - wide)} to ${number(at.link + wide)}`;
+}
+
+function showParts(at) {
+  if (!shownParts.length) shownParts = largestParts(model.partsAt(at));
+  const lines = shownParts.map((subset) => ({ subset, value: model.partAt(at, subset) }));
+  const offset = at.offsets.reduce((a, b) => a + b, 0);
+  const rest = lines.reduce((left, line) => left - line.value, at.link - model.constant - offset);
+  const others = contents.ranking.reduce((total, entry) => total + entry.active, -shownParts.length);
+  if (others > 0) lines.push({ text: `${count(others)} other ${others === 1 ? "part" : "parts"}`, value: rest });
+  if (at.offsets.length) lines.push({ text: model.offsets.map((own) => own.label).join(" + "), value: offset });
+  const most = Math.max(...lines.map((line) => Math.abs(line.value)), 1e-12);
+  const decimals = clamp(2 - Math.floor(Math.log10(most)), 0, 8);
+  byId("parts").replaceChildren(element("tbody", {},
+    partLine({ text: "Constant", value: model.constant }, decimals),
+    ...lines.map((line) => partLine(line, decimals, most)),
+    partLine({ text: SUM_NAMES[contents.family.link], value: at.link }, decimals, null, "total")));
+}
+
+/** The subsets whose parts are largest, as far as they can be seen beside the first. */
+function largestParts(parts) {
+  let best = [], least = 0;
+  for (const { order, subsets, values } of parts)
+    for (let k = 0; k < values.length; k++) {
+      const size = Math.abs(values[k]);
+      if (!(size > least)) continue;
+      best.push({ size, subset: Array.from(subsets.subarray(k * order, (k + 1) * order)) });
+      best = best.sort((a, b) => b.size - a.size).slice(0, SHOWN_PARTS);
+      least = best.length < SHOWN_PARTS ? 0 : best[SHOWN_PARTS - 1].size;
+    }
+  return best.filter(({ size }) => size >= best[0].size / 500).map(({ subset }) => subset);
+}
+
+/** A row of the table; with a bar where `most` says how long the longest is. */
+function partLine({ subset = null, text = null, value }, decimals, most = null, kind = "") {
+  const name = subset === null ? element("span", { title: text }, text) : element("button", {
+    type: "button", title: `Show the effect of ${labelOf(subset)}`, "data-part": subset.join(),
+    onclick: () => select(subset, true),
+  }, labelOf(subset));
+  const bar = element("div", { class: "diverge", "aria-hidden": "true", hidden: most === null });
+  if (most !== null) {
+    const width = (50 * Math.abs(value)) / most, left = value < 0 ? 50 - width : 50;
+    const background = `var(--${value < 0 ? "negative" : "positive"})`;
+    bar.append(element("i", { style: { width: `${width}%`, left: `${left}%`, background } }));
+  }
+  return element("tr", { class: kind }, element("th", { class: "part", scope: "row" }, name),
+    element("td", { class: "amount" }, fixed(value, decimals, most !== null)), element("td", {}, bar));
+}
