@@ -10,7 +10,7 @@ import pandas as pd
 
 from ahofm_keras.diagnostics.basis import basis_frame
 from ahofm_keras.diagnostics.concurvity import concurvity_frame
-from ahofm_keras.diagnostics.overall import calibration_frame, overall_frame
+from ahofm_keras.diagnostics.overall import calibration_frame, expected_spread, overall_frame
 from ahofm_keras.diagnostics.residuals import residual_frame
 from ahofm_keras.diagnostics.rows import read_rows
 from ahofm_keras.effects.parts import check_readable
@@ -133,6 +133,7 @@ def check(
         raise DataError(f"`seed` must be a whole number from 0 on. Received: {seed!r}.")
     rows = read_rows(model, data, y, sample_weight)
     residuals = residual_frame(model.family, rows, seed)
+    residuals.attrs["spread"] = expected_spread(model, residuals["quantile"].to_numpy())
     calibration = calibration_frame(model, rows)
     return Check(
         model.formula,

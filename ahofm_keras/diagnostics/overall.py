@@ -27,6 +27,8 @@ _KOLMOGOROV = 1.95
 _UNLIKELY = 0.01
 # A row that decides this share of its own fitted value.
 _HIGH_LEVERAGE = 0.5
+# Share of the variance that a fit leaves in the residuals of its rows, at least.
+_LEAST_LEFT = 0.05
 # Degrees of freedom a row.
 _MOST_DEGREES = 0.5
 
@@ -42,7 +44,7 @@ def overall_frame(
     The verdict is empty where all is well, and where another one says it already.
     """
     lines: list[Line] = [
-        *_spread_lines(residuals["quantile"].to_numpy(), _bias(model, rows)),
+        *_spread_lines(residuals["quantile"].to_numpy(), _bias(model, rows), residuals.attrs["spread"]),
         *_trend_lines(model, residuals),
     ]
     if model.family.name == "poisson":
@@ -77,8 +79,22 @@ def calibration_frame(model: AdditiveModel, rows: CheckedRows) -> pd.DataFrame:
     return found.reset_index(drop=True)
 
 
-def _spread_lines(residuals: np.ndarray, bias: float) -> Iterator[Line]:
+def expected_spread(model: AdditiveModel, residuals: np.ndarray) -> float:
+    """Standard deviation that the residuals may have, at most 1.
+
+    A fit takes its degrees of freedom out of the residuals of its rows: with a quarter of the rows as
+    degrees of freedom three quarters of the variance are left.
+    """
+    record = model.record
+    if not model.family.dispersed or record is None or not record.edf or not record.rows:
+        return 1.0
+    least = np.sqrt(max(1 - record.edf / record.rows, _LEAST_LEFT))
+    return float(np.clip(residuals.std(), least, 1.0))
+
+
+def _spread_lines(residuals: np.ndarray, bias: float, spread: float) -> Iterator[Line]:
     """Mean, standard deviation, tails and shape of the quantile residuals."""
+    residuals = residuals / spread
     n = len(residuals)
     mean, sd = float(residuals.mean()), float(residuals.std())
     tails = [_tail(residuals, cut) for cut in (2, 3)]
@@ -95,7 +111,7 @@ def _spread_lines(residuals: np.ndarray, bias: float) -> Iterator[Line]:
     said = sd > 1 and not wide_middle and any(tail[2] for tail in tails)
     side = "more" if sd > 1 else "less"
     text = f"Responses vary {side} than the model says: residuals have standard deviation {sd:.2g}."
-    yield _line("sd of residuals", sd, "1", wrong[1], "" if said else text)
+    yield _line("sd of residuals", sd * spread, f"{spread:.3g}", wrong[1], "" if said else text)
     for cut, (share, expected, heavy) in zip((2, 3), tails, strict=True):
         said = wide_middle or (cut == 2 and tails[1][2])
         text = f"Heavy tails: {share:.2%} of residuals lie beyond ±{cut}, {expected:.2%} are expected."

@@ -108,7 +108,8 @@ def plot_quantiles(check: Check, ax: Any = None) -> Any:
     _check_argument(check)
     with styled():
         ax = one_axes(ax, _PANEL)
-        frame = qq_frame(check.residuals["quantile"].to_numpy())
+        spread = check.residuals.attrs["spread"]
+        frame = qq_frame(check.residuals["quantile"].to_numpy() / spread)
         outside = np.mean((frame["sample"] < frame["lower"]) | (frame["sample"] > frame["upper"]))
         frame = frame.iloc[_thinned(len(frame))]
         x = frame["theoretical"]

@@ -241,3 +241,18 @@ def test_an_unfitted_model_and_other_objects_are_refused(frame) -> None:
         check(ak.AdditiveModel("gaussian ~ s(x)", frame))
     with pytest.raises(ak.DataError, match="Received: str"):
         check("y ~ s(x)")
+
+
+def test_residuals_of_a_large_fit_may_be_smaller_by_what_it_took() -> None:
+    """40 coefficients from 120 rows leave two thirds of the variance in the residuals."""
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame(rng.normal(size=(120, 40)), columns=[f"x{j}" for j in range(40)])
+    data["y"] = rng.normal(size=120)
+    model = fit(f"y ~ {' + '.join(data.columns[:-1])}", data)
+    found = check(model)
+    left = np.sqrt(1 - 41 / 120)
+    assert found.residuals["quantile"].std() == pytest.approx(left, rel=0.02)
+    assert found.residuals.attrs["spread"] == pytest.approx(left, rel=0.02)
+    line = found.tests.set_index("check").loc["sd of residuals"]
+    assert line["ok"]
+    assert not any("vary less" in verdict for verdict in found.verdicts)

@@ -133,7 +133,7 @@ def test_far_residuals_lie_at_the_edge_and_are_counted() -> None:
 @pytest.mark.parametrize("times", [1, 20])
 def test_quantiles_outside_the_band_are_marked(times: int) -> None:
     found = repeated(checked("gaussian"), times)
-    frame = qq_frame(found.residuals["quantile"].to_numpy())
+    frame = qq_frame(found.residuals["quantile"].to_numpy() / found.residuals.attrs["spread"])
     inside = frame["sample"].between(frame["lower"], frame["upper"])
     ax = plot_quantiles(found)
     drawn = {marker: points(ax, marker) for marker in ("o", "D")}
