@@ -65,7 +65,8 @@ def collect(
         "posterior_left_out": has_large_posterior(parts),
         "inputs": describe_inputs(parts, None if known is None else known.columns),
         "ranking": ranking,
-        "spread": float(np.sqrt(parts.total_variance)),
+        # By which effects look large or small; what is left of a model without effects shall look small.
+        "spread": max(float(np.sqrt(parts.total_variance)), model.scale / 20),
         "map": map_order(parts),
         "sample": sample,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
 from scipy.spatial.distance import squareform
 
 from ahofm_keras.effects.parts import NOTHING, Parts
@@ -14,6 +14,9 @@ from ahofm_keras.report.encoding import pack
 
 # Subsets of three and more features that are listed, of each order.
 _MOST_SUBSETS = 200
+# Blocks of the map: interactions of at least this size beside the largest, in units of the link.
+_TOGETHER = 0.05
+_MOST_ORDERED = 200
 # Rows that variances over rows are computed from, at most.
 _ROWS = 2000
 
@@ -58,23 +61,20 @@ def describe_ranking(parts: Parts, data: Any) -> list[dict[str, Any]]:
 
 
 def map_order(parts: Parts) -> list[int]:
-    """The variables in an order in which those that interact stand together."""
+    """The variables in an order in which those that interact stand together, strong blocks first."""
     count = len(parts.variables)
-    main = np.zeros(count)
-    singles = parts.subsets(1)
-    main[singles[:, 0]] = parts.variances(singles)
-    by_share = np.argsort(-main, kind="stable")
-    pairs = parts.subsets(2)
-    if count < 3 or not len(pairs):
-        return by_share.tolist()
-    strength = np.zeros((count, count))
-    strength[pairs[:, 0], pairs[:, 1]] = np.sqrt(parts.variances(pairs))
-    strength = strength + strength.T
-    if not strength.any():
-        return by_share.tolist()
+    singles, pairs = parts.subsets(1), parts.subsets(2)
+    variances = np.zeros((count, count))
+    variances[pairs[:, 0], pairs[:, 1]] = parts.variances(pairs)
+    variances = variances + variances.T
+    strength = np.sqrt(variances)
+    variances[singles[:, 0], singles[:, 0]] = parts.variances(singles)
+    if count < 3 or not strength.any():
+        return np.argsort(-variances.sum(axis=1), kind="stable").tolist()
     distance = 1 - strength / strength.max()
     np.fill_diagonal(distance, 0.0)
-    leaves = leaves_list(linkage(squareform(distance), "average", optimal_ordering=count <= 200))
-    # The stronger end stands first.
-    halves = np.array_split(strength.sum(axis=1)[leaves], 2)
-    return (leaves if halves[0].sum() >= halves[1].sum() else leaves[::-1]).tolist()
+    tree = linkage(squareform(distance), "average", optimal_ordering=count <= _MOST_ORDERED)
+    block = fcluster(tree, 1 - _TOGETHER, "distance")
+    size = np.array([variances[np.ix_(block == own, block == own)].sum() for own in block])
+    leaves = leaves_list(tree)
+    return leaves[np.lexsort((block[leaves], -size[leaves]))].tolist()

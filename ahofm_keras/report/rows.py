@@ -63,7 +63,8 @@ def describe_sample(parts: Parts, rows: KnownRows, mean: np.ndarray, most: int) 
         if (levels := levels_of(parts, name))
     }
     # A level that the model does not know has no place on an axis.
-    known = [np.ones(len(rows), bool), *(index >= 0 for index in indices.values())]
+    counted = np.ones(len(rows), bool) if rows.weight is None else rows.weight > 0
+    known = [counted, *(index >= 0 for index in indices.values())]
     usable = np.flatnonzero(np.all(known, axis=0))
     if not most or not len(usable):
         return None

@@ -24,7 +24,8 @@ _LINKS = {
         "10 % more, +0.7 twice as much."
     ),
 }
-_SUBSETS = {1: "single features", 2: "pairs", 3: "triples"}
+_ONE = {1: "a single feature", 2: "a pair", 3: "a triple"}
+_SEVERAL = {1: "single features", 2: "pairs", 3: "triples"}
 _SOLVERS = {
     "variational": "variational: it chose the smoothing and switched off what was not needed",
     "bcd": "bcd: exact block updates at the smoothing asked for",
@@ -61,8 +62,9 @@ def _what(model: AdditiveModel, ranking: list[dict[str, Any]]) -> str:
     for entry in ranking:
         order, count = entry["order"], entry["active"]
         if count:
+            names, number = (_ONE, "one") if count == 1 else (_SEVERAL, f"{count:,}")
             effects = "" if len(pieces) > 1 else " effect" if count == 1 else " effects"
-            pieces.append(f"{count:,}{effects} of {_SUBSETS.get(order, f'{order} features')}")
+            pieces.append(f"{number}{effects} of {names.get(order, f'{order} features')}")
     predicts = _FAMILIES[model.family.name]
     together = pieces[0] if len(pieces) == 1 else f"{', '.join(pieces[:-1])} and {pieces[-1]}"
     return f"It predicts {predicts} of {model.response} as the sum of {together}."

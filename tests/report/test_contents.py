@@ -110,16 +110,17 @@ def test_shares_are_those_of_interactions(fitted: ak.AdditiveModel) -> None:
 def test_features_that_interact_stand_together(frame: pd.DataFrame) -> None:
     rng = np.random.default_rng(0)
     data = pd.DataFrame(rng.normal(size=(300, 6)), columns=list("abcdef"))
-    data["y"] = data.a * data.d + data.b * data.f + data.c + data.e
+    data["y"] = data.a * data.d + 2 * data.b * data.f + data.c + data.e / 2
     model = ak.AdditiveModel("y ~ a:d + b:f + c + e", data)
     model.fit(data, verbose=0)
     labels = [variable.label for variable in model.design.variables()]
     order = [labels[place] for place in contents_of(model)["map"]]
-    for pair in ("ad", "bf"):
-        assert abs(order.index(pair[0]) - order.index(pair[1])) == 1
+    assert set(order[:2]) == {"b", "f"}, "the strongest pair first"
+    assert abs(order.index("a") - order.index("d")) == 1
+    assert order.index("c") < order.index("e")
 
 
-def test_words_count_what_the_model_uses(fitted: ak.AdditiveModel) -> None:
+def test_words_count_what_the_model_uses(fitted: ak.AdditiveModel, frame: pd.DataFrame) -> None:
     contents = contents_of(fitted)
     counts = {entry["order"]: entry["active"] for entry in contents["ranking"]}
     assert counts[3] == 0, "the fit is expected to switch triples off"
@@ -127,6 +128,12 @@ def test_words_count_what_the_model_uses(fitted: ak.AdditiveModel) -> None:
         f"{counts[1]} effects of single features and {counts[2]} of pairs" in contents["words"]["what"]
     )
     assert contents["title"] == "How gaussian depends on 6 features"
+    one = random_model("log(gamma) ~ x1:x2", frame.assign(gamma=frame.gamma + 1))
+    contents = contents_of(one)
+    assert contents["title"] == "How log(gamma) depends on x1 and x2"
+    expected = "2 effects of single features and one of a pair"
+    assert expected in contents["words"]["what"]
+    assert "on the scale of log(gamma)" in contents["words"]["scale"]
 
 
 # Rows ----------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ function qualityNote() {
 /** Shares of the orders as one bar. */
 function showOrders() {
   const orders = ranked.filter((entry) => entry.whole > 0);
-  byId("orders").hidden = !orders.length;
+  byId("orders").hidden = orders.length < 2;
   const names = orders.map((entry) => element("span", {},
     element("i", { style: { background: orderTint(entry.order) } }),
     `${ORDER_NAMES(entry.order)} `, element("b", {}, percent(entry.whole))));

@@ -52,7 +52,7 @@ function mapPixels(size) {
 }
 
 function styleMapAxes(figure, size) {
-  const names = mapped.map(nameOf), letters = narrow() ? 9 : 14;
+  const names = mapped.map(nameOf), letters = narrow() ? 11 : 14;
   for (const [axis, own] of [[figure.xaxes[0], names], [figure.yaxes[0], [...names].reverse()]]) {
     if (size <= MOST_NAMES) nameTicks(axis, own, letters);
     else axis.visible = false;

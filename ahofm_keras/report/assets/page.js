@@ -157,7 +157,16 @@ byId("theme").addEventListener("click", () => {
   applyTheme();
 });
 // Paper is white.
-window.addEventListener("beforeprint", () => { chosenTheme ??= "light"; applyTheme(); });
+let beforePrint = null;
+window.addEventListener("beforeprint", () => {
+  beforePrint = chosenTheme;
+  chosenTheme = "light";
+  applyTheme();
+});
+window.addEventListener("afterprint", () => {
+  chosenTheme = beforePrint;
+  applyTheme();
+});
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 const stops = (name) => colour(name).split(",").map((hex) =>

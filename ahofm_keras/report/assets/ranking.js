@@ -41,7 +41,7 @@ function rankingNote() {
   if (!matches.length) return text ? `No effect matches “${text}”.` : "The model has no such effect.";
   const notes = ranked.filter((entry) => entry.order > 2 && (order === null || order === entry.order)).map((entry) => {
     const names = ORDER_NAMES(entry.order).toLowerCase();
-    if (!entry.active) return `the model needs none of its ${count(entry.count)} ${names}`;
+    if (!entry.active) return `no ${names} are needed`;
     const all = entry.items.length === entry.active;
     return all ? null : `the largest ${entry.items.length} of ${count(entry.active)} ${names}`;
   });
