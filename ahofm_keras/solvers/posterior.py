@@ -11,6 +11,9 @@ from ahofm_keras.solvers.engine import Engine, State
 from ahofm_keras.solvers.weights import read_linear_weights
 from ahofm_keras.terms import InteractionTerm
 
+# Stands for the logarithm of 0, which is no number to keep as a weight; its exponential is 0 in float64.
+_LOG_OF_ZERO = -750.0
+
 
 def forget_posterior(model: Any) -> None:
     """The weights come from elsewhere: what the model knew of their uncertainty is no longer true."""
@@ -25,7 +28,7 @@ def write_posterior(model: Any, engine: Engine) -> None:
     layer.dispersion.assign(engine.dispersion)
     layer.linear_root.assign(_root(block.covariance))
     layer.linear_edf.assign(block.edf)
-    layer.linear_smoothing.assign(block.prior.parameters)
+    layer.linear_smoothing.assign(np.maximum(block.prior.parameters, _LOG_OF_ZERO))
     groups = {(group.term.name, group.place): group for group in engine.groups}
     for place, key in enumerate(_keys(engine)):
         _write_group(layer, place, groups.get(key))
@@ -50,7 +53,7 @@ def _write_group(layer: Any, place: int, group: FactorGroup | None) -> None:
         for a, factor in enumerate(kept):
             roots[j, factor, :own, kept, :own] = root[a].swapaxes(0, 1)
         edf[j, kept] = block.factor_edf
-        smoothing[j, kept] = block.prior.parameters
+        smoothing[j, kept] = np.maximum(block.prior.parameters, _LOG_OF_ZERO)
     layer.factor_means[place].assign(means)
     layer.factor_roots[place].assign(roots.reshape(count, rank * width, rank * width))
     layer.factor_edf[place].assign(edf)
@@ -81,15 +84,20 @@ def read_posterior(model: Any, engine: Engine) -> State | None:
     read_linear_weights(model, linear)
     root = np.asarray(layer.linear_root)
     linear.covariance = root @ root.T
-    linear.prior.parameters = np.asarray(layer.linear_smoothing)
+    linear.prior.parameters = _logarithms(layer.linear_smoothing)
     return State(float(layer.dispersion), linear, groups)
+
+
+def _logarithms(weight: Any) -> np.ndarray:
+    values = np.asarray(weight)
+    return np.where(values <= _LOG_OF_ZERO, -np.inf, values)
 
 
 def _read_group(layer: Any, place: int, group: FactorGroup, kept: np.ndarray) -> FactorGroup:
     for factor in reversed(np.flatnonzero(~kept)):
         group = group.without(int(factor))
     means = np.asarray(layer.factor_means[place])
-    smoothing = np.asarray(layer.factor_smoothing[place])
+    smoothing = _logarithms(layer.factor_smoothing[place])
     count, rank, width = means.shape
     roots = np.asarray(layer.factor_roots[place]).reshape(count, rank, width, rank, width)
     chosen = np.flatnonzero(kept)

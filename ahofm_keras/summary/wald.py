@@ -73,7 +73,7 @@ def smooth_test(
     values, covariance = block.inner[own], block.inner_covariance[own, own]
     precisions = block.precisions[own] / block.dispersion
     if precisions.min() > 0:
-        both = np.isfinite(block.smoothing[term.name]).all()
+        both = np.exp(block.smoothing[term.name]).all()  # neither lambda nor tau is 0
         penalty = block.model.design.features[term.feature].eigenvalues if both else None
         return variance_test(values, covariance, precisions, residual_df, penalty)
     influence = block.influence

@@ -160,6 +160,7 @@ def _learn_margin(variable: Variable, values: np.ndarray, moments: Mapping[int, 
         transform = variable.features[0].transform
         mean = transform.T @ basis_mean
         covariance = transform.T @ basis_gram @ transform - np.outer(mean, mean)
+        covariance = (covariance + covariance.T) / 2
     else:
         mean, covariance = _moments(variable, values)
     return Margin(variable.label, quantiles, nothing, mean, covariance)

@@ -10,6 +10,7 @@ from ahofm_keras.families import get_family
 from ahofm_keras.intervals import band_of_mean
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.job import Rows
+from ahofm_keras.solvers.kernels import get_kernels
 from ahofm_keras.solvers.rows import read_chunks
 from ahofm_keras.solvers.variational import ascend
 from tests.solvers.conftest import draw_response, encode, make_engine
@@ -29,7 +30,7 @@ def predict(engine: Engine, data: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]
     """Mean and standard deviation of the predictor."""
     columns = {name: data[name].to_numpy() for name in "abcd"}
     rows = Rows(encode(engine.design, columns), data["y"].to_numpy())
-    (chunk,) = read_chunks(engine.design, rows, engine.shift)
+    (chunk,) = read_chunks(engine.design, rows, engine.shift, get_kernels())
     engine._evaluate(chunk, True)
     dense = engine.linear.dense(chunk)
     variance = np.sum(dense * (engine.linear.covariance @ dense), axis=0)
