@@ -146,6 +146,12 @@ def test_the_fastest_that_is_installed_is_taken() -> None:
     )
 
 
+def test_a_small_engine_is_not_worth_compiling_for() -> None:
+    """8,000 rows and two orders of four features, as in the demo, would wait longer than they take."""
+    assert isinstance(get_kernels(8000 * 8), NumpyKernels)
+    assert isinstance(make_engine("y ~ afm(x0, x1)", pair_frame(50, 2))._kernels, NumpyKernels)
+
+
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_can_be_named(name: str) -> None:
     with use_kernels(name):

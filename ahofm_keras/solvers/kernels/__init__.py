@@ -20,7 +20,7 @@ from ahofm_keras.solvers.kernels.numpy_kernels import NumpyKernels
 __all__ = ["Factors", "GroupMoments", "Kernels", "Neighbour", "System", "get_kernels", "use_kernels"]
 
 # Rows times blocks from which on compiled loops pay: the first time they take half a minute to compile.
-WORTH_COMPILING = 50_000
+WORTH_COMPILING = 500_000
 
 _chosen: list[str] = []
 
