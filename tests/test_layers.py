@@ -38,8 +38,9 @@ from ahofm_keras.layers import (
     Predictor,
     Response,
     Smooth,
+    TensorProduct,
 )
-from ahofm_keras.layers.terms import _coordinates
+from ahofm_keras.layers.coordinates import learned_coordinates
 from ahofm_keras.penalties import DemmlerReinsch, difference_penalty, orthogonalise
 from ahofm_keras.terms import LinearTerm, fit_terms
 from ahofm_keras.transforms import Expression, column
@@ -154,6 +155,17 @@ CASES = {
         ),
         _bases,
     ),
+    "TensorProduct": Case(
+        lambda **options: TensorProduct(
+            [(0, 1), (1, 0), (0, 0)],
+            [CUBIC.transform, PARABOLA.transform, CUBIC.transform],
+            [CUBIC.eigenvalues, PARABOLA.eigenvalues, CUBIC.eigenvalues],
+            [1.0, 0.0, 3.0],
+            False,
+            **options,
+        ),
+        _bases,
+    ),
     "Linear": Case(lambda **options: Linear(1, 3, **options), _tensor(ROWS, 4)),
     "Predictor": Case(
         lambda **options: Predictor(1990.5, 3.0, True, **options), _contributions, "float64"
@@ -162,7 +174,14 @@ CASES = {
         lambda **options: Posterior(
             True,
             0,
-            [(0, 1, CUBIC.transform), (1, 0, PARABOLA.transform)],
+            [
+                {"pure": True, "features": [[0, 1]], "transforms": [CUBIC.transform]},
+                {
+                    "pure": False,
+                    "features": [[1, 0], [0, 0]],
+                    "transforms": [PARABOLA.transform, CUBIC.transform],
+                },
+            ],
             [
                 {
                     "order": 2,
@@ -180,6 +199,8 @@ CASES = {
         lambda **options: Response("poisson", **options), lambda _: _tensor(ROWS)("float64"), "float64"
     ),
 }
+# Layers with weights that a fit sets.
+LEARNED = ("Smooth", "TensorProduct", "FactorizedInteraction", "Linear", "Predictor")
 every_layer = pytest.mark.parametrize("name", CASES)
 
 
@@ -260,7 +281,7 @@ def test_a_graph_of_any_number_of_rows_gives_the_same_outputs(name: str) -> None
     inputs = case.inputs("float32")
     layer = case.make(dtype="float32")
     wanted = layer(*inputs)
-    rows_last = name in ("Smooth", "FactorizedInteraction", "Posterior")
+    rows_last = name in ("Smooth", "TensorProduct", "FactorizedInteraction", "Posterior")
 
     def placeholder(tensor: Any) -> Any:
         shape = list(tensor.shape)
@@ -284,7 +305,7 @@ def test_a_training_step_moves_every_weight(name: str, dtype: str) -> None:
     inputs = case.inputs(dtype)
     layer(*inputs)
     before = [np.asarray(weight) for weight in layer.trainable_weights]
-    assert bool(before) == (name in ("Smooth", "FactorizedInteraction", "Linear", "Predictor"))
+    assert bool(before) == (name in LEARNED)
     if not before:
         return
     optimizer = keras.optimizers.SGD(1e-3)
@@ -380,7 +401,7 @@ def test_a_smooth_is_basis_times_transform_times_weights(feature: int, dtype: st
     assert np.abs(np.asarray(smooth(expanded))).max() == 0  # starts flat
     kernel = rng.normal(size=size - 1)
     smooth.kernel.assign(kernel)
-    transform, _ = _coordinates(given.transform, given.eigenvalues, 0.3)
+    transform, _ = learned_coordinates(given.transform, given.eigenvalues, 0.3)
     wanted = integer_splines(places[:, feature], size, 3) @ transform @ kernel
     found = np.asarray(smooth(expanded))
     assert found.shape == (ROWS, 1)
@@ -459,7 +480,9 @@ class Mixed:
         for order, weight in zip(self.orders, self.layer.get_weights(), strict=True):
             phi = []
             for j, (basis, each) in enumerate(zip(self.bases, self.orthogonal, strict=True)):
-                transform, _ = _coordinates(each.transform, each.eigenvalues, order["smoothing"][j])
+                transform, _ = learned_coordinates(
+                    each.transform, each.eigenvalues, order["smoothing"][j]
+                )
                 phi.append(basis @ transform @ weight[j, : len(each.eigenvalues)].astype(float))
             columns.append(interaction(np.array(phi), order["order"]))
         return np.column_stack(columns)

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from ahofm_keras.bases import center_basis, evaluate_basis, make_levels, make_spline
 from ahofm_keras.layers import FactorizedInteraction, Smooth
-from ahofm_keras.layers.terms import _coordinates
+from ahofm_keras.layers.coordinates import learned_coordinates
 from ahofm_keras.penalties import DemmlerReinsch, difference_penalty, orthogonalise
 from ahofm_keras.regularizers import QuadraticPenalty
 
@@ -76,7 +76,7 @@ def test_the_gradient_is_that_of_the_penalty(name: str) -> None:
     with tf.GradientTape() as tape:
         loss = layer.losses[0]
     found = tape.gradient(loss, layer.kernel.value).numpy()
-    transform, _ = _coordinates(case.orthogonal.transform, case.orthogonal.eigenvalues, smoothing)
+    transform, _ = learned_coordinates(case.orthogonal.transform, case.orthogonal.eigenvalues, smoothing)
     wanted = smoothing * transform.T @ case.penalty @ transform @ kernel / ROWS
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6)
 
@@ -85,7 +85,9 @@ def test_the_gradient_is_that_of_the_penalty(name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_coordinates_are_only_scaled_and_the_penalty_with_them(name: str, smoothing: float) -> None:
     case = CASES[name]
-    transform, weights = _coordinates(case.orthogonal.transform, case.orthogonal.eigenvalues, smoothing)
+    transform, weights = learned_coordinates(
+        case.orthogonal.transform, case.orthogonal.eigenvalues, smoothing
+    )
     before = np.linalg.norm(case.orthogonal.transform, axis=0)
     scale = np.linalg.norm(transform, axis=0) / before
     assert (scale > 0).all()

@@ -26,6 +26,7 @@ from ahofm_keras.terms import (
     LinearTerm,
     OffsetTerm,
     SmoothTerm,
+    TensorTerm,
     features,
     fit_terms,
 )
@@ -605,6 +606,7 @@ FORMULAS = {
     "levels": 's(g) + s(d5, bs="re") + s(flag) + s(C(d3))',
     "interactions": "ahofm(x, g, d4, w, D=3, F=(3, 2), df={'x': (8, 6, 4)})",
     "factorization machine": "hofm(x, g, z, flag, D=3, F=2)",
+    "tensors": 'te(x, g, df=(4, 2)) + ti(hour, z, w, bs=("cp", "ps", "ps"), sp=2)',
     "offset": "s(x) + offset(log(z)) + offset(w)",
     "no intercept": "0 + g + s(x)",
 }
@@ -648,7 +650,8 @@ def predictions(design: Design, data: pd.DataFrame) -> np.ndarray:
 
 def test_json_is_tested_for_every_kind_of_term() -> None:
     kinds = {type(term) for formula in FORMULAS.values() for term in fit(formula).terms}
-    assert kinds == set(TERMS.values()) == {LinearTerm, SmoothTerm, InteractionTerm, OffsetTerm}
+    assert kinds == set(TERMS.values())
+    assert kinds == {LinearTerm, SmoothTerm, TensorTerm, InteractionTerm, OffsetTerm}
 
 
 def test_an_offset_is_its_expression() -> None:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ahofm_keras.formula.expressions import ExpressionReader
+from ahofm_keras.formula.margins import check_margins, order_by_margin, said_of_margin
 from ahofm_keras.formula.options import TERM_CALLS, TermCall, check_orders, list_features, sort_orders
 from ahofm_keras.formula.source import shorten
 from ahofm_keras.formula.spec import TermSpec
 from ahofm_keras.transforms import Expression
+
+# What a user may have meant who gave a term another number of features than it takes.
+_HINTS = {
+    "s": " A surface is written `te(x1, x2)` or `ti(x1, x2)`, many interactions `ahofm(x1, x2, x3)`.",
+    "te": " A smooth of one feature is written `s(x)`.",
+}
 
 
 def read_call(reader: ExpressionReader) -> TermSpec:
@@ -45,6 +52,8 @@ class _CallReader:
             options = sort_orders(options)
         if self.call.kind == "s":
             self._check_smooth(features[0], options)
+        if self.call.kind == "te":
+            options = self._margins(features, options)
         snippet = self.reader.snippet
         return TermSpec(self.call.kind, features, options, self.name, snippet.source, snippet.span)
 
@@ -62,9 +71,8 @@ class _CallReader:
         if len(features) < least or (most is not None and len(features) > most):
             wanted = f"{least}" if least == most else f"at least {least}"
             plural = "feature" if wanted == "1" else "features"
-            smooth = self.name == "s" and features
-            hint = " Interactions are written `ahofm(x1, x2)`." if smooth else ""
-            message = f"`{self.name}()` takes {wanted} {plural}, received {len(features)}.{hint}"
+            message = f"`{self.name}()` takes {wanted} {plural}, received {len(features)}."
+            message += _HINTS.get(self.call.kind, "") if features else ""
             raise self.error(message, self.node)
         seen: set[Expression] = set()
         for feature, node in zip(features, self.node.args, strict=True):
@@ -72,9 +80,25 @@ class _CallReader:
                 raise self.error(f"`{feature}` stands twice in `{self.name}()`.", node)
             seen.add(feature)
 
+    def _margins(self, features: tuple[Expression, ...], options: dict[str, Any]) -> dict[str, Any]:
+        """The options of a tensor product, checked, one value a margin where they differ."""
+        names = [_plain(feature) for feature in features]
+        self._check_keys(names)
+        reason = check_margins(self.name, options, names)
+        if reason:
+            raise self.error(reason, self.node)
+        options = order_by_margin(options, names)
+        for place, feature in enumerate(features):
+            self._check_basis(feature, said_of_margin(options, place))
+        return options
+
     def _check_smooth(self, feature: Expression, options: dict[str, Any]) -> None:
         if "df" in options and "sp" in options:
             raise self.error("`s()` takes `df` or `sp`, not both.", self.node)
+        self._check_basis(feature, options)
+
+    def _check_basis(self, feature: Expression, options: Mapping[str, Any]) -> None:
+        """Categories have no knots, and no basis but that of their levels."""
         if feature.is_category and options.get("bs", "re") != "re":
             message = f'`{feature}` is a category: leave out `bs`, or use bs="re".'
             raise self.error(message, self.node)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
+
+from ahofm_keras.formula.margins import is_by_margin
 
 KNOTS = ("adaptive", "even", "quantile")
 BASES = ("ps", "cp", "re")
@@ -104,6 +106,32 @@ def _knots(value: Any) -> str | None:
     return f"{reason}, or the two ends of the axis, e.g. (0, 24)" if reason else None
 
 
+def _or_margins(each: Check, may_miss: bool = True) -> Check:
+    """A value for all margins, a tuple with one a margin (None: as if not given), or a dict."""
+
+    def check(value: Any) -> str | None:
+        if isinstance(value, dict):
+            values: Iterable[Any] = value.values()
+        elif is_by_margin("", value):
+            values = [entry for entry in value if entry is not None or not may_miss]
+        else:
+            values = [value]
+        wrong = [reason for reason in map(each, values) if reason]
+        wrong += [str(each(None))] if value == () else []
+        return (
+            f"{wrong[0]}, a tuple with one a margin, or a dict from feature to value" if wrong else None
+        )
+
+    return check
+
+
+def _margin_knots(value: Any) -> str | None:
+    """Knots of all margins, or of each."""
+    if isinstance(value, tuple) and not is_by_margin("knots", value):
+        return _knots(value)
+    return _or_margins(_knots)(value)
+
+
 def _orders(value: Any) -> str | None:
     values = value if isinstance(value, tuple) else (value,)
     right = bool(values) and all(_whole(2)(order) is None for order in values)
@@ -123,6 +151,13 @@ _AFM = {
 }
 _FM = {"F": _RANK, "sp": _number(0, strictly=False), "main": _TRUTH}
 _ORDERS = {"D": _whole(2), "orders": _orders}
+_TENSOR = {
+    "k": _or_margins(_whole(2)),
+    "df": _or_margins(_number(0, strictly=True)),
+    "bs": _or_margins(_one_of(*BASES)),
+    "knots": _margin_knots,
+    "sp": _or_margins(_number(0, strictly=False), may_miss=False),
+}
 
 TERM_CALLS: dict[str, TermCall] = {
     "s": TermCall(
@@ -136,6 +171,8 @@ TERM_CALLS: dict[str, TermCall] = {
             "sp": _number(0, strictly=False),
         },
     ),
+    "te": TermCall("te", (2, None), _TENSOR, {"pure": False}),
+    "ti": TermCall("te", (2, None), _TENSOR, {"pure": True}),
     "ahofm": TermCall("ahofm", (2, None), {**_ORDERS, **_AFM}),
     "afm": TermCall("ahofm", (2, None), _AFM, {"D": 2}),
     "hofm": TermCall("hofm", (2, None), {**_ORDERS, **_FM}),

@@ -111,7 +111,7 @@ def _read_term(source: Source, factors: list[Factor]) -> TermSpec:
     if len(factors) == 1:
         return called[0]
     smooth = called[0].kind != "offset"
-    hint = " Interactions of smooths are written `ahofm(x1, x2)`." if smooth else ""
+    hint = " Interactions of smooths are written `ti(x1, x2)` or `ahofm(x1, x2)`." if smooth else ""
     message = f"`{called[0].call}()` cannot be multiplied with `:` or `*`.{hint}"
     raise source.error(message, *span)
 
@@ -134,8 +134,12 @@ def _check_repeated(terms: tuple[TermSpec, ...]) -> None:
         for order in orders if term.kind != "linear" else ():
             one = (term.kind, frozenset(term.features), order)
             if one in seen:
-                raise term.error(f"`{term.label}` stands twice in the formula.")
+                raise term.error(f"`{term.label}` stands twice in the formula.{_within(term)}")
             seen.add(one)
+
+
+def _within(term: TermSpec) -> str:
+    return " A `te()` holds the `ti()` of the same features." if term.kind == "te" else ""
 
 
 __all__ = ["Formula", "TermSpec", "parse_formula"]

@@ -15,9 +15,10 @@ class TermSpec:
     """A term as the formula asks for it, before any data is seen.
 
     Args:
-        kind: `"linear"`, `"s"`, `"ahofm"`, `"hofm"` or `"offset"`.
+        kind: `"linear"`, `"s"`, `"te"` (also `ti`), `"ahofm"`, `"hofm"` or `"offset"`.
         features: its expressions; for `"linear"` the factors of a product (`a:b`).
-        options: keyword arguments that were given, checked; `orders` in rising order.
+        options: keyword arguments that were given, checked; `orders` in rising order; for `"te"` also
+            `pure`, and no dicts: tuples with one entry a margin.
         call: the name it was called by (`afm`), empty for linear terms.
     """
 

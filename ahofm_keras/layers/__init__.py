@@ -3,6 +3,7 @@
 from ahofm_keras.layers.inputs import Offset, ParametricColumns, Positions
 from ahofm_keras.layers.posterior import Posterior
 from ahofm_keras.layers.predictor import Predictor, Response
+from ahofm_keras.layers.tensors import TensorProduct
 from ahofm_keras.layers.terms import BasisExpansion, FactorizedInteraction, Linear, Smooth
 
 __all__ = [
@@ -16,4 +17,5 @@ __all__ = [
     "Predictor",
     "Response",
     "Smooth",
+    "TensorProduct",
 ]

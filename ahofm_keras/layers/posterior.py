@@ -9,7 +9,9 @@ import keras
 import numpy as np
 from keras import ops
 
+from ahofm_keras.layers.resizing import reopened
 from ahofm_keras.moments import FactorMoments
+from ahofm_keras.tensors import count_products, row_products
 
 Array = Any
 
@@ -18,17 +20,17 @@ Array = Any
 class Posterior(keras.layers.Layer):
     """Holds the covariances of all blocks and computes the variance of the predictor from them.
 
-    The linear block (intercept, linear terms, smooths) has one joint covariance. The factors of a
-    feature in one order have another; between blocks there is none (mean field). Everything is in
-    float64 and in the model's own scale.
+    The linear block (intercept, linear terms, smooths, tensor products) has one joint covariance. The
+    factors of a feature in one order have another; between blocks there is none (mean field). Everything
+    is in float64 and in the model's own scale.
 
     Args:
         intercept: whether there is one.
         columns: number of design columns of the linear terms.
-        smooths: for each smooth `(basis, place in it, transform)`.
+        penalised: for each smooth and tensor product a dict with `pure`, `features` (basis and place in
+            it, of each margin) and `transforms`.
         interactions: for each order of each interaction term a dict with `order`, `rank`, `features`
-        (basis
-            and place in it, of each feature) and `transforms`.
+            and `transforms`.
 
     Call arguments:
         bases: list of basis expansions `(p, M, n)`.
@@ -42,7 +44,7 @@ class Posterior(keras.layers.Layer):
         self,
         intercept: bool,
         columns: int,
-        smooths: Sequence[Any],
+        penalised: Sequence[dict[str, Any]],
         interactions: Sequence[dict[str, Any]],
         **kwargs: Any,
     ) -> None:
@@ -50,19 +52,33 @@ class Posterior(keras.layers.Layer):
         super().__init__(**{**kwargs, **fixed})
         self.intercept = bool(intercept)
         self.columns = columns
-        self.smooths = [(basis, place, np.asarray(t, float)) for basis, place, t in smooths]
-        self.interactions = [
-            {**entry, "transforms": [np.asarray(t, float) for t in entry["transforms"]]}
-            for entry in interactions
-        ]
+        self.penalised = [_with_arrays(entry) for entry in penalised]
+        self.interactions = [_with_arrays(entry) for entry in interactions]
 
     def build(self, bases_shape: Any = None, columns_shape: Any = None) -> None:
         flat = int(self.intercept) + self.columns
-        size = flat + sum(transform.shape[1] for _, _, transform in self.smooths)
+        widths = [[transform.shape[1] for transform in e["transforms"]] for e in self.penalised]
+        size = flat + sum(
+            count_products(own, entry["pure"]) for own, entry in zip(widths, self.penalised, strict=True)
+        )
         self.dispersion = self._add("dispersion", ())
         self.linear_root = self._add("linear_root", (size, size))
         self.linear_edf = self._add("linear_edf", (size,))
-        self.linear_smoothing = self._add("linear_smoothing", (max(len(self.smooths), 1), 2))
+        # Logarithms of the lambda of each margin, and of tau in the last column.
+        margins = max(map(len, widths), default=1)
+        self.linear_smoothing = self._add("linear_smoothing", (max(len(widths), 1), margins + 1))
+        self._add_factor_weights()
+
+    def resize(self, ranks: Sequence[int]) -> None:
+        """Give the orders of interactions other numbers of factors; nothing is known of them then."""
+        lists = (self.factor_means, self.factor_roots, self.factor_edf, self.factor_smoothing)
+        with reopened(self, [weight for weights in lists for weight in weights]):
+            for entry, rank in zip(self.interactions, ranks, strict=True):
+                entry["rank"] = rank
+            self._add_factor_weights()
+        self.dispersion.assign(0.0)
+
+    def _add_factor_weights(self) -> None:
         self.factor_means, self.factor_roots = [], []
         self.factor_edf, self.factor_smoothing = [], []
         for place, entry in enumerate(self.interactions):
@@ -90,7 +106,10 @@ class Posterior(keras.layers.Layer):
         parts = [ops.ones((1, rows), dtype="float64")] if self.intercept else []
         if columns is not None:
             parts.append(ops.transpose(ops.cast(columns, "float64")))
-        parts += [_coordinates(bases, (basis, place), t) for basis, place, t in self.smooths]
+        for entry in self.penalised:
+            margins = zip(entry["features"], entry["transforms"], strict=True)
+            functions = [_coordinates(bases, where, transform) for where, transform in margins]
+            parts.append(row_products(functions, entry["pure"], ops))
         if not parts:
             return ops.zeros((rows,), dtype="float64")
         spread = ops.matmul(ops.transpose(self.linear_root), ops.concatenate(parts, axis=0))
@@ -121,12 +140,17 @@ class Posterior(keras.layers.Layer):
             "name": self.name,
             "intercept": self.intercept,
             "columns": self.columns,
-            "smooths": [[basis, place, t.tolist()] for basis, place, t in self.smooths],
-            "interactions": [
-                {**entry, "transforms": [t.tolist() for t in entry["transforms"]]}
-                for entry in self.interactions
-            ],
+            "penalised": [_with_lists(entry) for entry in self.penalised],
+            "interactions": [_with_lists(entry) for entry in self.interactions],
         }
+
+
+def _with_arrays(entry: dict[str, Any]) -> dict[str, Any]:
+    return {**entry, "transforms": [np.asarray(t, float) for t in entry["transforms"]]}
+
+
+def _with_lists(entry: dict[str, Any]) -> dict[str, Any]:
+    return {**entry, "transforms": [t.tolist() for t in entry["transforms"]]}
 
 
 def _coordinates(bases: Sequence[Array], where: Sequence[int], transform: np.ndarray) -> Array:

@@ -11,6 +11,8 @@ import numpy as np
 from keras import ops
 
 from ahofm_keras.bases import evaluate_places, spline_centres
+from ahofm_keras.layers.coordinates import learned_coordinates, learning_speed
+from ahofm_keras.layers.resizing import reopened
 from ahofm_keras.moments import elementary_symmetric
 from ahofm_keras.regularizers import QuadraticPenalty
 
@@ -83,29 +85,6 @@ class BasisExpansion(keras.layers.Layer):
         }
 
 
-def _coordinates(
-    transform: np.ndarray, eigenvalues: np.ndarray, smoothing: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Transform and penalty weights of the coordinates in which weights are learned.
-
-    In Demmler-Reinsch coordinates the mean loss of one gaussian smooth has the Hessian I, its penalty
-    lambda diag(s). Adam moves every weight at one speed; dividing the coordinates by sqrt(1 + lambda s)
-    would make their speeds right for the objective. But early stopping asks for more: what is smooth
-    should be learned before what is wiggly. s grows like the fourth power of the number of wiggles, so
-    sqrt(s / s_1) under the root, s_1 the smallest that is not 0, slows a function down by its number of
-    wiggles. The objective does not change.
-    """
-    speed = _speed(eigenvalues, smoothing)
-    return transform * speed, smoothing * eigenvalues * speed**2
-
-
-def _speed(eigenvalues: np.ndarray, smoothing: float) -> np.ndarray:
-    """By how much each coordinate is scaled, at most 1."""
-    penalised = eigenvalues[eigenvalues > 0]
-    wiggles = np.sqrt(eigenvalues / penalised.min()) if len(penalised) else 0.0
-    return 1 / np.sqrt(1 + smoothing * eigenvalues + wiggles)
-
-
 @keras.saving.register_keras_serializable(package="ahofm_keras")
 class Smooth(keras.layers.Layer):
     """A smooth function of one feature, b(x)' T w with a quadratic penalty on w.
@@ -128,7 +107,7 @@ class Smooth(keras.layers.Layer):
         self.transform = np.asarray(transform, float)
         self.eigenvalues = np.asarray(eigenvalues, float)
         self.smoothing = float(smoothing)
-        self._to_coefficients, self._penalty = _coordinates(
+        self._to_coefficients, self._penalty = learned_coordinates(
             self.transform, self.eigenvalues, self.smoothing
         )
 
@@ -146,11 +125,11 @@ class Smooth(keras.layers.Layer):
 
     def coordinates(self) -> np.ndarray:
         """The weights in Demmler-Reinsch coordinates, `(r,)`."""
-        return np.asarray(self.kernel) * _speed(self.eigenvalues, self.smoothing)
+        return np.asarray(self.kernel) * learning_speed(self.eigenvalues, self.smoothing)
 
     def assign_coordinates(self, values: np.ndarray) -> None:
         """Set the weights from Demmler-Reinsch coordinates `(r,)`."""
-        self.kernel.assign(values / _speed(self.eigenvalues, self.smoothing))
+        self.kernel.assign(values / learning_speed(self.eigenvalues, self.smoothing))
 
     def call(self, basis: Array) -> Array:
         own = basis[self.feature, : len(self.transform)]
@@ -213,19 +192,34 @@ class FactorizedInteraction(keras.layers.Layer):
         count = len(self.features)
         self._to_coefficients = []
         self._speeds = []
-        self.factors = []
-        for place, order in enumerate(self.orders):
+        self._penalties = []
+        for order in self.orders:
             transforms = np.zeros((count, max(map(len, self.transforms)), width))
             penalty = np.zeros((count, width))
             speed = np.zeros((count, width))
             for j, smoothing in enumerate(order["smoothing"]):
-                scaled, weights = _coordinates(self.transforms[j], self.eigenvalues[j], smoothing)
+                scaled, weights = learned_coordinates(self.transforms[j], self.eigenvalues[j], smoothing)
                 transforms[j, : scaled.shape[0], : scaled.shape[1]] = scaled
                 penalty[j, : len(weights)] = weights
-                speed[j, : len(weights)] = _speed(self.eigenvalues[j], smoothing)
+                speed[j, : len(weights)] = learning_speed(self.eigenvalues[j], smoothing)
             self._to_coefficients.append(transforms)
             self._speeds.append(speed[:, :, None])
-            self.factors.append(self._add_factors(place, order, penalty, speed))
+            self._penalties.append(penalty)
+        self._add_all_factors()
+
+    def resize(self, ranks: Sequence[int]) -> None:
+        """Give the orders other numbers of factors; all of them start anew."""
+        with reopened(self, self.factors):
+            for order, rank in zip(self.orders, ranks, strict=True):
+                order["rank"] = rank
+            self._add_all_factors()
+
+    def _add_all_factors(self) -> None:
+        places = zip(self.orders, self._penalties, self._speeds, strict=True)
+        self.factors = [
+            self._add_factors(place, order, penalty, speed[:, :, 0])
+            for place, (order, penalty, speed) in enumerate(places)
+        ]
 
     def _add_factors(
         self, place: int, order: dict[str, Any], penalty: np.ndarray, speed: np.ndarray
@@ -300,7 +294,7 @@ def _take_first(tensor: Array, places: list[int]) -> Array:
 class FactorStart(keras.initializers.Initializer):
     """Small random factors, 0 in the padding.
 
-    The coordinates of wiggly functions are scaled down by `_coordinates`, so equal variances make
+    The coordinates of wiggly functions are scaled down by `learned_coordinates`, so equal variances make
     smooth random functions.
 
     Args:

@@ -50,7 +50,7 @@ from ahofm_keras.penalties import DF_KINDS
 from ahofm_keras.serving import export_saved_model
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.storage import written_whole
-from ahofm_keras.terms import Design
+from ahofm_keras.terms import Design, InteractionTerm
 from ahofm_keras.transforms import Expression
 
 
@@ -160,6 +160,25 @@ class AdditiveModel(CompiledModel):
             self.remember(posterior=True)
         return self._posterior
 
+    def use_starts(self, starts: int) -> None:
+        """Make room for the factors of several fits, whose average the model is to be.
+
+        Where the room changes, weights and posterior of the interactions start anew.
+        """
+        if starts == self.design.starts:
+            return
+        self.design = self.design.with_starts(starts)
+        self.remember(design=self.design.to_json())
+        ranks = []
+        for term in self.design.of_kind(InteractionTerm):
+            own = [order.slots for order in term.orders]
+            self.get_layer(term.name).resize(own)
+            ranks += own
+        self._named_outputs.forget_functions()
+        if self._posterior is not None:
+            self._posterior.resize(ranks)
+        self.renew_optimizer()
+
     def remember(self, **facts: Any) -> None:
         """Keep facts, as JSON, with the model and in its files."""
         self._state.value = {**self._state.value, **facts}
@@ -217,7 +236,7 @@ class AdditiveModel(CompiledModel):
         validation_freq: int = 1,
         *,
         solver: str = "auto",
-        restarts: int = 0,
+        restarts: Any = "auto",
         seed: int | None = None,
     ) -> keras.callbacks.History:
         """Fit the weights; a second call goes on from them.
@@ -236,7 +255,10 @@ class AdditiveModel(CompiledModel):
                 other rows), `"bcd"` (exact block updates at the smoothing that df asks for), `"adam"`
                 (mini-batches with early stopping: any size, datasets), or `"auto"`: variational where
                 it can serve, else adam.
-            restarts: further random starts of `"variational"` or `"bcd"`; the best fit is kept.
+            restarts: further random starts. The fits of `"variational"` are averaged: the average of
+                K fits of rank F is a model of rank K F. Of those of `"bcd"` the best is kept. With
+                `"auto"` a variational fit of interactions to at most 2,000 rows has two, because there
+                chance decides most, unless `epochs` or `callbacks` are given; all others have none.
             seed: of split, start and shuffling, by default the model's.
 
         Returns:

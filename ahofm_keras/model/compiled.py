@@ -24,6 +24,7 @@ class CompiledModel(keras.Model):
     steps_per_execution: int
     family: Family
     from_encoded: keras.Function
+    optimizer: Any
 
     @property
     def input_spec(self) -> None:
@@ -77,6 +78,12 @@ class CompiledModel(keras.Model):
         )
         # A saved model has its optimizer's variables, fitted or not: loading expects them.
         self.optimizer.build(self.trainable_variables)
+
+    def renew_optimizer(self) -> None:
+        """Forget what was traced and learned for weights that the layers no longer have."""
+        self.optimizer = type(self.optimizer).from_config(self.optimizer.get_config())
+        self.optimizer.build(self.trainable_variables)
+        self.train_function = self.test_function = self.predict_function = None
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
         own = config.get("own_compile", self.recall("own_compile"))

@@ -9,7 +9,7 @@ from typing import Any
 from ahofm_keras.errors import DataError
 from ahofm_keras.model.arguments import check_unknown
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 
 def check_save(filepath: Any, overwrite: bool) -> None:

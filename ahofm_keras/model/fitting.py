@@ -36,6 +36,9 @@ VALIDATION_SHARE = 0.15
 LAPLACE = "laplace"
 # Beyond this share of the rows as degrees of freedom there is no noise left to learn from.
 _SATURATED = 0.9
+# With at most this many rows a fit depends much on its start, and takes a second or two.
+FEW_ROWS = 2000
+FEW_ROWS_RESTARTS = 2
 
 
 @dataclass(frozen=True)
@@ -59,13 +62,15 @@ class FitRequest:
     validation_batch_size: int | None
     validation_freq: int
     solver: str
-    restarts: int
+    restarts: Any
     seed: int
 
     def check(self, family: str) -> None:
         """Raise a `DataError` for an argument that no solver could use."""
         check_choice("solver", self.solver, (AUTO, *SOLVERS))
-        check_given(0, initial_epoch=self.initial_epoch, restarts=self.restarts, seed=self.seed)
+        check_given(0, initial_epoch=self.initial_epoch, seed=self.seed)
+        if self.restarts != AUTO:
+            check_given(0, restarts=self.restarts)
         check_whole(0, epochs=self.epochs)
         check_given(1, validation_freq=self.validation_freq)
         check_whole(
@@ -79,6 +84,11 @@ class FitRequest:
         check_class_weight(self.class_weight, family, self.sample_weight)
         check_callbacks(self.callbacks)
         check_verbose(self.verbose)
+
+    @property
+    def asks_for_starts(self) -> bool:
+        """Whether the user asked for further starts."""
+        return self.restarts != AUTO and self.restarts > 0
 
     @property
     def trains(self) -> bool:
@@ -107,7 +117,7 @@ def run_fit(model: Any, reader: RowReader, request: FitRequest) -> keras.callbac
     training, validation = split_rows(model, reader, rows, request, solver)
     if request.trains:
         _look_back(model, rows, request, solver)
-    job = make_job(training, validation, request, model.monitor)
+    job = make_job(training, validation, request, model, solver)
     laplace = solver != "variational" and can_have_laplace(model, job)
     if request.trains and (laplace or solver == "variational"):
         model.attach_posterior()  # before callbacks look at the weights: these stay the same arrays
@@ -153,10 +163,10 @@ def pick_solver(model: Any, request: FitRequest) -> str:
     if solver == AUTO:
         solver, reason = choose_solver(model.design, streamed, given)
         why = f', which "auto" takes here: {reason}'
-        if not (request.restarts and solver == MINI_BATCHES):
+        if not (request.asks_for_starts and solver == MINI_BATCHES):
             request.tell(f"solver: {solver} ({reason})")
     check_solver(model.design, solver, streamed, given)
-    if request.restarts and solver == MINI_BATCHES:
+    if request.asks_for_starts and solver == MINI_BATCHES:
         raise DataError(f'`restarts` has no meaning for solver="{solver}"{why}.')
     return solver
 
@@ -199,7 +209,8 @@ def make_job(
     training: Rows | tf.data.Dataset,
     validation: Rows | tf.data.Dataset | None,
     request: FitRequest,
-    monitor: str,
+    model: Any,
+    solver: str,
 ) -> FitJob:
     """What a solver needs to know of a request."""
     return FitJob(
@@ -214,8 +225,8 @@ def make_job(
         steps_per_epoch=request.steps_per_epoch,
         validation_steps=request.validation_steps,
         validation_batch_size=request.validation_batch_size,
-        restarts=request.restarts,
-        monitor=monitor,
+        restarts=_count_restarts(model, training, request, solver),
+        monitor=model.monitor,
         keras_arguments={
             "class_weight": request.class_weight,
             "initial_epoch": request.initial_epoch,
@@ -224,22 +235,38 @@ def make_job(
     )
 
 
+def _count_restarts(
+    model: Any, training: Rows | tf.data.Dataset, request: FitRequest, solver: str
+) -> int:
+    """Further starts; what `"auto"` means is said in `AdditiveModel.fit`."""
+    if request.restarts != AUTO:
+        return int(request.restarts)
+    followed = request.epochs is not None or bool(request.callbacks)
+    few = isinstance(training, Rows) and len(training) <= FEW_ROWS
+    interacting = bool(model.design.of_kind(InteractionTerm))
+    goes_on = model.has_posterior and model.design.starts == 1
+    averages = solver == "variational" and interacting and few and not followed and not goes_on
+    return FEW_ROWS_RESTARTS if averages else 0
+
+
 def _look_back(model: Any, rows: Rows | tf.data.Dataset, request: FitRequest, solver: str) -> None:
     """Of an earlier fit, keep only what may be gone on from.
 
     What was switched off on other rows may be needed on these, so the variational solver starts anew
-    there; it does too for further starts, because a fit that goes on has one only.
+    there; it does too for further starts and after an average, because a fit that goes on is one fit.
     """
     mark = fingerprint(rows, request.class_weight) if isinstance(rows, Rows) else None
     other = model.recall("fitted_to") not in (None, mark)
     if solver != "variational":
-        if other and not request.restarts:
+        if other and not request.asks_for_starts:
             _warn_of_switched_off(model, solver)
     elif model.has_posterior:
         if other:
             request.tell("The rows are not those of the last fit: starting anew.")
-        if other or request.restarts or model.recall("posterior_by") == LAPLACE:
+        if other or request.asks_for_starts or model.recall("posterior_by") == LAPLACE:
             forget_posterior(model)
+    if solver == "variational":
+        model.use_starts(1)
     model.remember(fitted_to=mark)
 
 

@@ -20,8 +20,17 @@ from ahofm_keras.layers import (
     Predictor,
     Response,
     Smooth,
+    TensorProduct,
 )
-from ahofm_keras.terms import Design, Feature, InteractionTerm, LinearTerm, OffsetTerm, SmoothTerm
+from ahofm_keras.terms import (
+    Design,
+    Feature,
+    InteractionTerm,
+    LinearTerm,
+    OffsetTerm,
+    SmoothTerm,
+    TensorTerm,
+)
 
 _DTYPES = {"number": "float64", "text": "string", "boolean": "bool"}
 
@@ -74,6 +83,8 @@ def build_graph(design: Design, family: str, shift: float, scale: float, seed: i
         contributions[term.name] = _interaction(term, design, bases, seed + 1000 * seed_step)
     for term in design.of_kind(SmoothTerm):
         contributions[term.name] = _smooth(term, design, bases)
+    for term in design.of_kind(TensorTerm):
+        contributions[term.name] = _tensor(term, design, bases)
     linear, columns = _linear_terms(design, inputs, encoded, free)
     contributions |= linear
     offset = _offset(design, inputs, encoded, free)
@@ -150,22 +161,46 @@ def _smooth(term: SmoothTerm, design: Design, bases: Bases) -> Tensor:
     return layer(bases.tensors[group])
 
 
-def _interaction(term: InteractionTerm, design: Design, bases: Bases, seed: int) -> Tensor:
-    places = [bases.place[position] for position in term.features]
+def _tensor(term: TensorTerm, design: Design, bases: Bases) -> Tensor:
+    places, tensors = _choose_bases(term.features, bases)
+    features = [design.features[position] for position in term.features]
+    layer = TensorProduct(
+        places,
+        [feature.transform for feature in features],
+        [feature.eigenvalues for feature in features],
+        term.smoothing,
+        term.pure,
+        name=term.name,
+    )
+    return layer(tensors)
+
+
+def _choose_bases(
+    positions: tuple[int, ...], bases: Bases
+) -> tuple[list[tuple[int, int]], list[Tensor]]:
+    """The basis expansions that hold some features, and where each feature stands among them."""
+    places = [bases.place[position] for position in positions]
     groups = sorted({group for group, _ in places})
+    return [(groups.index(group), within) for group, within in places], [
+        bases.tensors[group] for group in groups
+    ]
+
+
+def _interaction(term: InteractionTerm, design: Design, bases: Bases, seed: int) -> Tensor:
+    places, tensors = _choose_bases(term.features, bases)
     features = [design.features[position] for position in term.features]
     layer = FactorizedInteraction(
-        [(groups.index(group), within) for group, within in places],
+        places,
         [feature.transform for feature in features],
         [feature.eigenvalues for feature in features],
         [
-            {"order": order.order, "rank": order.rank, "smoothing": list(order.smoothing)}
+            {"order": order.order, "rank": order.slots, "smoothing": list(order.smoothing)}
             for order in term.orders
         ],
         seed=seed,
         name=term.name,
     )
-    return layer([bases.tensors[group] for group in groups])
+    return layer(tensors)
 
 
 def _linear_terms(
@@ -213,14 +248,18 @@ def _offset(
 
 def attach_posterior(graph: Graph, design: Design) -> tuple[Posterior, Tensor]:
     """The layer that holds the posterior of all coefficients, and the variance of the predictor."""
-    smooths = [
-        (*graph.bases.place[term.feature], design.features[term.feature].transform)
-        for term in design.of_kind(SmoothTerm)
+    penalised = [
+        {
+            "pure": term.pure,
+            "features": [list(graph.bases.place[position]) for position in term.places],
+            "transforms": [design.features[position].transform for position in term.places],
+        }
+        for term in design.penalised()
     ]
     interactions = [
         {
             "order": order.order,
-            "rank": order.rank,
+            "rank": order.slots,
             "features": [list(graph.bases.place[position]) for position in term.features],
             "transforms": [design.features[position].transform for position in term.features],
         }
@@ -228,5 +267,5 @@ def attach_posterior(graph: Graph, design: Design) -> tuple[Posterior, Tensor]:
         for order in term.orders
     ]
     columns = sum(len(term.columns) for term in design.of_kind(LinearTerm))
-    layer = Posterior(design.intercept, columns, smooths, interactions, name="posterior")
+    layer = Posterior(design.intercept, columns, penalised, interactions, name="posterior")
     return layer, layer(graph.bases.tensors, graph.columns)

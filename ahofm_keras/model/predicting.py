@@ -45,6 +45,10 @@ class Outputs:
         """From now on the graph knows the variance of its predictor."""
         self._posterior = layer, variance
 
+    def forget_functions(self) -> None:
+        """Trace all functions again: they hold weights that the layers no longer have."""
+        self._functions = {}
+
     def link(self) -> dict[str, Any]:
         """The predictor."""
         return {"link": self._graph.link}

@@ -7,20 +7,24 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ahofm_keras.solvers.kernels import Factors
 from ahofm_keras.solvers.priors import ACTIVE, BlockPrior, Solution
-from ahofm_keras.terms import Design, Feature, InteractionTerm, LinearTerm, SmoothTerm
+from ahofm_keras.solvers.products import Bases, Products
+from ahofm_keras.tensors import margin_penalties
+from ahofm_keras.terms import Design, Feature, InteractionTerm, LinearTerm
 
 if TYPE_CHECKING:
     from ahofm_keras.solvers.rows import Chunk
 
 # tau at the start, in units of the Gram matrix of a function with variance 1 on each row.
 _START_SHRINKAGE = 1e-3
+# Rows that are dense in the columns of the linear block hold at most so many numbers at once.
+_DENSE_NUMBERS = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -28,46 +32,52 @@ class PriorStart:
     """Where the prior of one group of coefficients starts.
 
     Args:
-        feature: with its penalty.
-        smoothing: lambda.
+        penalties: `(d, m)`, what a unit of each margin's lambda adds to the precisions.
+        smoothing: lambda of each margin.
         rows: n.
-        random: whether tau shrinks what the penalty leaves free, and the data chooses.
-        fixed: whether the user gave lambda.
+        random: whether tau shrinks what the penalties leave free, and the data chooses.
+        fixed: whether the user gave the lambdas.
+        price: what the evidence must gain from the group, see `BlockPrior`.
     """
 
-    feature: Feature
-    smoothing: float
+    penalties: np.ndarray
+    smoothing: tuple[float, ...]
     rows: int
     random: bool
     fixed: bool = False
+    price: float = 0.0
 
-    def parameters(self) -> tuple[list[float], list[bool]]:
-        """Logarithms of lambda and tau in units of the Gram matrix; which of them the data chooses."""
-        values = self.feature.eigenvalues
-        smoothing = self.rows * self.smoothing
+    def parameters(self) -> tuple[np.ndarray, np.ndarray]:
+        """Logarithms of the lambdas and of tau, in units of the Gram matrix; which the data chooses."""
+        smoothing = self.rows * np.asarray(self.smoothing, float)
         shrinkage = self.rows * _START_SHRINKAGE if self.random and not self.fixed else 0.0
-        identity = self.random and len(values) > 0 and np.ptp(values) == 0
-        if identity:  # one scale, not two
-            smoothing, shrinkage = 0.0, shrinkage + smoothing * values[0]
+        if self.random and self.penalties.shape[1]:
+            identity = np.ptp(self.penalties, axis=1) == 0  # one scale, not two
+            shrinkage += float(smoothing[identity] @ self.penalties[identity, 0])
+            smoothing[identity] = 0.0
         with np.errstate(divide="ignore"):
-            start = np.log([smoothing, shrinkage])
-        free = np.isfinite(start) & self.random & (not self.fixed)
-        return start.tolist(), free.tolist()
+            start = np.log(np.append(smoothing, shrinkage))
+        return start, np.isfinite(start) & self.random & (not self.fixed)
 
 
 def make_prior(starts: Sequence[PriorStart], flat: int = 0) -> BlockPrior:
     """The prior of a block: some coefficients with a flat prior, then the groups."""
-    eigenvalues = [np.zeros(flat), *(start.feature.eigenvalues for start in starts)]
-    widths = [len(start.feature.eigenvalues) for start in starts]
+    widths = [start.penalties.shape[1] for start in starts]
     groups = np.concatenate([np.full(flat, -1), np.repeat(np.arange(len(starts)), widths)])
-    chosen = [start.parameters() for start in starts]
-    parameters = np.array([values for values, _ in chosen], float).reshape(-1, 2)
-    free = np.array([free for _, free in chosen], bool).reshape(-1, 2)
-    if not len(parameters):  # something to index
-        parameters, free = np.zeros((1, 2)), np.zeros((1, 2), bool)
-    prior = BlockPrior(np.concatenate(eigenvalues), groups, parameters, free)
+    margins = max((len(start.penalties) for start in starts), default=1)
+    eigenvalues = np.zeros((margins, len(groups)))
+    # A margin that a group does not have has the lambda 0. One group at least: something to index.
+    parameters = np.full((max(len(starts), 1), margins + 1), -np.inf)
+    free = np.zeros(parameters.shape, bool)
+    for group, start in enumerate(starts):
+        own = [*range(len(start.penalties)), margins]
+        eigenvalues[: len(start.penalties), groups == group] = start.penalties
+        parameters[group, own], free[group, own] = start.parameters()
+    prices = np.zeros(len(parameters))
+    prices[: len(starts)] = [start.price for start in starts]
+    prior = BlockPrior(eigenvalues, groups, parameters, free, prices)
     # What neither lambda nor tau reaches has a flat prior.
-    return BlockPrior(prior.eigenvalues, np.where(prior.precisions() > 0, groups, -1), parameters, free)
+    return replace(prior, groups=np.where(prior.precisions() > 0, groups, -1))
 
 
 class Block:
@@ -77,7 +87,7 @@ class Block:
 
     def __init__(self, prior: BlockPrior) -> None:
         self.prior = prior
-        size = len(prior.eigenvalues)
+        size = len(prior.groups)
         self.mean = np.zeros(size)
         self.log_determinant = 0.0
         self._set(np.zeros((size, size)), np.zeros(size))
@@ -118,6 +128,10 @@ class Block:
             self._edf = np.einsum("ij,ij->i", solution.inverse, gram)
         return self._edf
 
+    def set_average(self, covariance: np.ndarray, edf: np.ndarray) -> None:
+        """Take the covariance and the degrees of freedom of an average of posteriors."""
+        self._set(covariance, edf)
+
     def penalty(self, random: bool) -> float:
         """E of the quadratic form of the prior."""
         squares = self.mean**2 + (self.covariance.diagonal() if random else 0.0)
@@ -125,7 +139,7 @@ class Block:
 
 
 class LinearBlock(Block):
-    """Intercept, linear terms and all smooths: one joint block.
+    """Intercept, linear terms, all smooths and tensor products: one joint block.
 
     Mean field between them would understate variances and slow the fit down.
     """
@@ -133,44 +147,54 @@ class LinearBlock(Block):
     def __init__(self, design: Design, rows: int, random: bool) -> None:
         self.intercept = int(design.intercept)
         self.linear = sum(len(term.columns) for term in design.of_kind(LinearTerm))
-        self.smooths: list[SmoothTerm] = design.of_kind(SmoothTerm)
-        self.features = [design.features[term.feature] for term in self.smooths]
+        self.terms = [Products(term, design) for term in design.penalised()]
         starts = [
-            PriorStart(feature, term.smoothing, rows, random, term.fixed)
-            for term, feature in zip(self.smooths, self.features, strict=True)
+            PriorStart(own.penalties, own.term.lambdas, rows, random, own.term.fixed, own.price)
+            for own in self.terms
         ]
         super().__init__(make_prior(starts, self.flat))
-        ends = self.flat + np.cumsum([len(feature.eigenvalues) for feature in self.features])
+        ends = self.flat + np.cumsum([own.penalties.shape[1] for own in self.terms])
         begins = [self.flat, *ends]
         self.slices = [slice(int(a), int(b)) for a, b in zip(begins, ends, strict=False)]
 
     @property
     def flat(self) -> int:
-        """Number of coefficients before those of the smooths."""
+        """Number of coefficients before those of the smooths and tensor products."""
         return self.intercept + self.linear
 
-    def dense(self, chunk: Chunk) -> np.ndarray:
-        """All columns on the rows of a chunk, `(q, n)`."""
-        smooths = [
-            chunk.bases[term.feature].evaluate(feature.transform.T)
-            for term, feature in zip(self.smooths, self.features, strict=True)
-        ]
-        return np.concatenate([np.ones((self.intercept, len(chunk.y))), chunk.columns, *smooths])
+    def dense(self, chunk: Chunk, part: slice | None = None) -> np.ndarray:
+        """All columns on the rows of a chunk, or on some of them, `(q, n)`."""
+        bases: Bases = chunk.bases
+        if part is not None:
+            used = {place for own in self.terms for place in own.term.places}
+            bases = {place: chunk.bases[place].take(part) for place in used}
+        columns = chunk.columns[:, part or slice(None)]
+        parts = [np.ones((self.intercept, columns.shape[1])), columns]
+        return np.concatenate([*parts, *(own.dense(bases) for own in self.terms)])
+
+    def gram(self, chunk: Chunk) -> np.ndarray:
+        """sum_i w_i x_i x_i', `(q, q)`; only some rows at a time have all their columns."""
+        size, rows = len(self.mean), len(chunk.y)
+        step = max(1, _DENSE_NUMBERS // max(size, 1))
+        parts = [slice(at, at + step) for at in range(0, rows, step)] if rows > step else [None]
+        total = np.zeros((size, size))
+        for part in parts:
+            dense = self.dense(chunk, part)
+            dense *= np.sqrt(chunk.weight[part or slice(None)])
+            total += dense @ dense.T
+        return total
 
     def sums(self, chunk: Chunk, weights: np.ndarray) -> np.ndarray:
         """sum_i weights_i x_i, `(q,)`."""
         parts = [np.full(self.intercept, weights.sum()), chunk.columns @ weights]
-        for term, feature in zip(self.smooths, self.features, strict=True):
-            parts.append(chunk.bases[term.feature].sums(weights[None])[0] @ feature.transform)
-        return np.concatenate(parts)
+        return np.concatenate([*parts, *(own.sums(chunk.bases, weights) for own in self.terms)])
 
     def evaluate(self, chunk: Chunk) -> np.ndarray:
         """Mean of the block's part of the predictor."""
         fit = np.full(len(chunk.y), self.mean[: self.intercept].sum())
         fit += self.mean[self.intercept : self.flat] @ chunk.columns
-        for term, feature, own in zip(self.smooths, self.features, self.slices, strict=True):
-            coefficients = feature.transform @ self.mean[own]
-            fit += chunk.bases[term.feature].evaluate(coefficients[None])[0]
+        for own, place in zip(self.terms, self.slices, strict=True):
+            fit += own.evaluate(chunk.bases, self.mean[place])
         return fit
 
 
@@ -179,13 +203,14 @@ class FactorBlock(Block):
 
     Args:
         start: of the prior of each factor.
+        feature: with its functions.
         position: of the feature in the design.
         rank: number of factors F.
     """
 
-    def __init__(self, start: PriorStart, position: int, rank: int) -> None:
+    def __init__(self, start: PriorStart, feature: Feature, position: int, rank: int) -> None:
         super().__init__(make_prior([start] * rank))
-        self.feature = start.feature
+        self.feature = feature
         self.position = position
         self.rank = rank
         self.random = start.random
@@ -220,16 +245,23 @@ class FactorBlock(Block):
         _, self.log_determinant = np.linalg.slogdet(covariance)
         self._forms = None
 
+    def replaced(
+        self, prior: BlockPrior, mean: np.ndarray, covariance: np.ndarray, edf: np.ndarray
+    ) -> FactorBlock:
+        """A block of the same feature with other factors."""
+        other: FactorBlock = self.copy()
+        other.rank = len(mean) // self.width
+        other.prior, other.mean = prior, mean
+        other._set(covariance, edf)
+        other._forms = None
+        return other
+
     def without(self, factor: int) -> FactorBlock:
         """The block with one factor less."""
-        other: FactorBlock = self.copy()
         keep = np.repeat(np.arange(self.rank) != factor, self.width)
-        other.rank = self.rank - 1
-        other.prior = self.prior.without(factor)
-        other.mean = self.mean[keep]
-        other._set(self.covariance[np.ix_(keep, keep)], self.edf[keep])
-        _, other.log_determinant = np.linalg.slogdet(other.covariance)
-        other._forms = None
+        covariance = self.covariance[np.ix_(keep, keep)]
+        other = self.replaced(self.prior.without(factor), self.mean[keep], covariance, self.edf[keep])
+        _, other.log_determinant = np.linalg.slogdet(covariance)
         return other
 
     @property
@@ -308,13 +340,11 @@ def make_groups(design: Design, rows: int, random: bool) -> list[FactorGroup]:
     groups = []
     for term in design.of_kind(InteractionTerm):
         for place, order in enumerate(term.orders):
-            blocks = tuple(
-                FactorBlock(
-                    PriorStart(design.features[position], smoothing, rows, random, term.fixed),
-                    position,
-                    order.rank,
-                )
-                for position, smoothing in zip(term.features, order.smoothing, strict=True)
-            )
-            groups.append(FactorGroup(term, place, tuple(range(order.rank)), blocks))
+            blocks = []
+            for position, smoothing in zip(term.features, order.smoothing, strict=True):
+                feature = design.features[position]
+                penalties = margin_penalties([feature.eigenvalues], pure=True)
+                start = PriorStart(penalties, (smoothing,), rows, random, term.fixed)
+                blocks.append(FactorBlock(start, feature, position, order.slots))
+            groups.append(FactorGroup(term, place, tuple(range(order.slots)), tuple(blocks)))
     return groups

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ahofm_keras.errors import DataError
-from ahofm_keras.terms import Design, Feature, InteractionTerm, LinearTerm, SmoothTerm
+from ahofm_keras.tensors import count_products
+from ahofm_keras.terms import Design, Feature, InteractionTerm, LinearTerm
 
 AUTO = "auto"
 MINI_BATCHES = "adam"
@@ -83,16 +84,18 @@ def largest_block(design: Design) -> BlockSize:
 
 
 def _linear_block(design: Design) -> BlockSize:
-    """Intercept, linear terms and smooths, which are solved for jointly."""
+    """Intercept, linear terms, smooths and tensor products, which are solved for jointly."""
     sizes = [(len(term.columns), term, "Merge rare levels") for term in design.of_kind(LinearTerm)]
-    for term in design.of_kind(SmoothTerm):
-        feature = design.features[term.feature]
-        sizes.append((len(feature.eigenvalues), term, _remedy(feature, "a smaller k")))
+    for term in design.penalised():
+        features = [design.features[place] for place in term.places]
+        size = count_products([len(feature.eigenvalues) for feature in features], term.pure)
+        largest = max(features, key=lambda feature: len(feature.eigenvalues))
+        sizes.append((size, term, _remedy(largest, "a smaller k")))
     total = int(design.intercept) + sum(size for size, *_ in sizes)
     if not sizes:
         return BlockSize(total, "1", "Leave terms out")
-    _, largest, remedy = max(sizes, key=lambda entry: entry[0])
-    return BlockSize(total, largest.label, remedy)
+    _, widest, remedy = max(sizes, key=lambda entry: entry[0])
+    return BlockSize(total, widest.label, remedy)
 
 
 def _factor_blocks(design: Design) -> list[BlockSize]:

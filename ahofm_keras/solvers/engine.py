@@ -74,6 +74,7 @@ class Engine:
         self.linear = LinearBlock(design, len(rows), random)
         self.groups = make_groups(design, len(rows), random)
         self.linear_gram: Any = None
+        self.average_bound: float | None = None
         self._kernels = get_kernels(len(rows) * sum(len(group.blocks) for group in self.groups))
         self.chunks = list(read_chunks(design, rows, shift, self._kernels, chunk_rows))
         self.rebuild()
@@ -94,6 +95,17 @@ class Engine:
         self.linear = state.linear.copy()
         self.groups = [group.copy() for group in state.groups]
         self.rebuild()
+
+    def adopt(self, average: State, bound: float) -> None:
+        """Predict from an average of fits.
+
+        Args:
+            average: has more factors than a fit, so that its moments are not kept: no update follows.
+            bound: mean of the fits'; that of an average is no bound.
+        """
+        self.dispersion, self.linear, self.groups = average
+        self.average_bound = bound
+        self._each(lambda chunk: self._evaluate(chunk, random=False))
 
     def reset(self) -> None:
         """Come back to where a fit starts."""
@@ -117,6 +129,15 @@ class Engine:
         if len(self.chunks) == 1:
             return [work(self.chunks[0])]
         return list(_pool().map(work, self.chunks))
+
+    def _total(self, work: Callable[[Chunk], np.ndarray]) -> np.ndarray:
+        """The sum of what some work gives on every chunk, which is let go once it is added."""
+        several = len(self.chunks) > 1
+        parts = iter(_pool().map(work, self.chunks) if several else map(work, self.chunks))
+        total = next(parts)
+        for part in parts:
+            total += part
+        return total
 
     def _evaluate(self, chunk: Chunk, random: bool) -> None:
         chunk.linear = self.linear.evaluate(chunk)
@@ -145,7 +166,7 @@ class Engine:
         if self.family.scaled and self.linear_gram is not None:
             return  # the response is its own working response, and weights do not change
         self._each(lambda chunk: self._linearise(chunk, start))
-        self.linear_gram = sum(self._each(self._sum_linear_gram))
+        self.linear_gram = self._total(self.linear.gram)
 
     def _linearise(self, chunk: Chunk, start: bool) -> None:
         if self.family.scaled:
@@ -157,10 +178,6 @@ class Engine:
         variance = np.maximum(self.family.variance(mean), _LEAST_SLOPE)
         chunk.weight = chunk.case_weight * slope**2 / variance
         chunk.target = (eta - chunk.offset + (chunk.y - mean) / slope) / self.scale
-
-    def _sum_linear_gram(self, chunk: Chunk) -> np.ndarray:
-        dense = self.linear.dense(chunk) * np.sqrt(chunk.weight)
-        return dense @ dense.T
 
     # Updates of blocks --------------------------------------------------------------------------
 
@@ -179,7 +196,7 @@ class Engine:
         self.update_dispersion()
 
     def update_linear(self, adapt: int = 0, revive: bool = False) -> None:
-        """Intercept, linear terms and smooths, jointly."""
+        """Intercept, linear terms, smooths and tensor products, jointly."""
         block = self.linear
 
         def collect(chunk: Chunk) -> np.ndarray:
@@ -279,7 +296,8 @@ class Engine:
     def bound(self) -> float:
         """Evidence lower bound; of the working gaussian model where the family is not gaussian.
 
-        For other families the log-likelihood at the mean stands for that of the working response.
+        Less the price of the tensor products that are on. For other families the log-likelihood at the
+        mean stands for that of the working response.
         """
         if self.family.scaled:
             total = -self.expected_squares() / self.dispersion
@@ -290,7 +308,7 @@ class Engine:
         for block in self.blocks:
             total += block.prior.log_determinant() + block.log_determinant + len(block.mean)
             total -= block.prior.size * np.log(self.dispersion)
-            total -= block.penalty(True) / self.dispersion
+            total -= block.penalty(True) / self.dispersion + 2 * block.prior.price()
         return float(total) / 2
 
     def edf(self) -> float:

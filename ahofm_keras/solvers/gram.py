@@ -43,7 +43,7 @@ class CellBasis:
     def __len__(self) -> int:
         return len(self.cells)
 
-    def take(self, rows: np.ndarray) -> Self:
+    def take(self, rows: np.ndarray | slice) -> Self:
         """The basis on some of the rows."""
         return type(self)(self.basis, self.places[rows], (self.cells[rows], self.values[rows]))
 

@@ -15,8 +15,12 @@ _FLAT = 1e-11
 # started.
 _LONGEST_STEP = 4.0
 _RANGE = 25.0
+_AT_THE_END = 1e-6
 _HALVINGS = 12
 _REVIVING_STEPS = 15
+# What integrating out the logarithm of a scale would cost: it is known to about one unit, of a prior
+# range of about twenty.
+COST = 2.0
 # A group with fewer degrees of freedom counts as switched off.
 ACTIVE = 0.05
 
@@ -28,8 +32,9 @@ class Solution:
     Args:
         mean: `(m,)`.
         log_determinant: of A.
-        evidence: 1/2 log|Q| - 1/2 log|A| + b'A^-1 b / (2 dispersion): up to constants, the part of the
-            bound that depends on this block when its posterior is profiled out.
+        evidence: 1/2 log|Q| - 1/2 log|A| + b'A^-1 b / (2 dispersion) less the price of what is on: up to
+            constants, the part of the bound that depends on this block when its posterior is profiled
+            out.
         factor: upper Cholesky factor of A with rows and columns scaled.
         scale: of rows and columns.
     """
@@ -50,23 +55,29 @@ class Solution:
 
 @dataclass
 class BlockPrior:
-    """Precisions of a block's coefficients: lambda s_m + tau, one (lambda, tau) a group.
+    """Precisions of a block's coefficients: sum_j lambda_j s_jm + tau, one tau and some lambdas a group.
 
-    A group is one smooth, or one factor of one feature. tau shrinks what the penalty leaves free, so a
-    group that the data does not need goes to zero. Where the penalty is the identity (categories) only
-    the sum is known, and tau alone is kept.
+    A group is one smooth or one factor of one feature, with one lambda, or one tensor product, with one
+    lambda a margin. tau shrinks what the penalties leave free, so a group that the data does not need
+    goes to zero. Where a penalty is the identity (categories) only the sum is known, and tau alone is
+    kept.
 
     Args:
-        eigenvalues: s `(m,)`, of all coefficients in the block.
+        eigenvalues: s `(D, m)` of all coefficients in the block, D the most margins of a group; 0 where
+            a group has no such margin.
         groups: `(m,)` group of each coefficient, -1 for a flat prior.
-        parameters: `(G, 2)` logarithms of lambda and tau, in units of the Gram matrix.
-        free: `(G, 2)`, which of them are chosen by the data.
+        parameters: `(G, D + 1)` logarithms of the lambdas and, last, of tau, in units of the Gram
+            matrix.
+        free: `(G, D + 1)`, which of them are chosen by the data.
+        prices: `(G,)`, what the evidence must gain from a group for it to be on: the logarithm of the
+            prior odds against it. Where it is 0 the group is always on.
     """
 
     eigenvalues: np.ndarray
     groups: np.ndarray
     parameters: np.ndarray
     free: np.ndarray
+    prices: np.ndarray
 
     def __post_init__(self) -> None:
         self.start = self.parameters
@@ -85,16 +96,41 @@ class BlockPrior:
         """Of the proper part."""
         return float(np.log(self.precisions()[self._penalised]).sum())
 
+    def price(self) -> float:
+        """Of the groups that are on."""
+        return self._price(self.parameters)
+
+    def _price(self, parameters: np.ndarray) -> float:
+        return float(self.prices[~self._off(parameters)].sum())
+
+    def _off(self, parameters: np.ndarray) -> np.ndarray:
+        """`(G,)`, which groups with a price are switched off: those whose tau went as far as it can."""
+        return (self.prices > 0) & (parameters[:, -1] > self.start[:, -1] + _RANGE - _AT_THE_END)
+
+    def beside(self, other: BlockPrior) -> BlockPrior:
+        """The groups of two priors side by side."""
+        shifted = np.where(other.groups >= 0, other.groups + len(self.free), -1)
+        prior = BlockPrior(
+            np.concatenate([self.eigenvalues, other.eigenvalues], axis=1),
+            np.concatenate([self.groups, shifted]),
+            np.concatenate([self.start, other.start]),
+            np.concatenate([self.free, other.free]),
+            np.concatenate([self.prices, other.prices]),
+        )
+        prior.parameters = np.concatenate([self.parameters, other.parameters])
+        return prior
+
     def without(self, group: int) -> BlockPrior:
         """The prior with one group less."""
         keep = self.groups != group
         groups = self.groups[keep]
         rest = np.arange(len(self.parameters)) != group
         prior = BlockPrior(
-            self.eigenvalues[keep],
+            self.eigenvalues[:, keep],
             np.where(groups > group, groups - 1, groups),
             self.start[rest],
             self.free[rest],
+            self.prices[rest],
         )
         prior.parameters = self.parameters[rest]
         return prior
@@ -103,7 +139,8 @@ class BlockPrior:
         self, gram: np.ndarray, rhs: np.ndarray, dispersion: float, parameters: np.ndarray | None = None
     ) -> Solution:
         """The block's posterior, with all others fixed."""
-        precisions = self._parts(self.parameters if parameters is None else parameters).sum(axis=0)
+        parameters = self.parameters if parameters is None else parameters
+        precisions = self._parts(parameters).sum(axis=0)
         flat = _FLAT * (gram.diagonal() + np.trace(gram) / max(len(gram), 1)) + 1e-30
         precisions = np.where(self._penalised, precisions, flat)
         # Rows and columns scaled to a unit diagonal: precisions range over 20 orders of magnitude.
@@ -115,6 +152,7 @@ class BlockPrior:
         log_determinant = 2 * float(np.log(factor.diagonal()).sum() - np.log(scale).sum())
         prior = float(np.log(precisions[self._penalised]).sum())
         evidence = (prior - log_determinant + float(rhs @ mean) / dispersion) / 2
+        evidence -= self._price(parameters)
         return Solution(mean, log_determinant, evidence, factor, scale)
 
     def adapt(self, gram: np.ndarray, rhs: np.ndarray, dispersion: float, steps: int = 1) -> Solution:
@@ -140,22 +178,24 @@ class BlockPrior:
         return solution
 
     def switch_off(
-        self, solution: Solution, gram: np.ndarray, rhs: np.ndarray, dispersion: float, cost: float
+        self, solution: Solution, gram: np.ndarray, rhs: np.ndarray, dispersion: float, cost: float = 0.0
     ) -> Solution:
         """Do without the groups that gain the evidence less than their cost, the weakest first.
 
         Args:
             solution: at the current parameters.
             gram, rhs, dispersion: the block's system.
-            cost: of one group.
+            cost: of one group; without it, groups that have a price are tried.
         """
         edf = np.einsum("ij,ij->i", solution.inverse, gram)
         by_group = np.bincount(self.groups[self._penalised], edf[self._penalised], len(self.free))
+        priced = (self.prices > 0) & ~self._off(self.parameters)
+        tried = self.free[:, -1] & (by_group >= ACTIVE if cost else priced)
         for group in np.argsort(by_group):
-            if by_group[group] < ACTIVE or not self.free[group, 1]:
+            if not tried[group]:
                 continue
             trial = self.parameters.copy()
-            trial[group, 1] = self.start[group, 1] + _RANGE
+            trial[group, -1] = self.start[group, -1] + _RANGE
             candidate = self.solve(gram, rhs, dispersion, trial)
             if candidate.evidence >= solution.evidence - cost:
                 self.parameters, solution = trial, candidate
@@ -165,22 +205,26 @@ class BlockPrior:
         """Choose the parameters once more from where they started; keep the better ones.
 
         At a large tau the evidence is flat: a group that went there while others explained its part
-        would not come back by steps.
+        would not come back by steps. Groups that are not worth their price are switched off.
         """
-        kept, before = self.parameters, self.solve(gram, rhs, dispersion).evidence
+        kept, before = self.parameters, self.solve(gram, rhs, dispersion)
         self.parameters = self.start
-        if self.adapt(gram, rhs, dispersion, _REVIVING_STEPS).evidence < before:
+        solution = self.adapt(gram, rhs, dispersion, _REVIVING_STEPS)
+        solution = self.switch_off(solution, gram, rhs, dispersion)
+        if solution.evidence < before.evidence:
             self.parameters = kept
+            self.switch_off(before, gram, rhs, dispersion)
 
     def _parts(self, parameters: np.ndarray) -> np.ndarray:
-        """lambda s_m and tau of each coefficient, `(2, m)`."""
-        own = np.exp(parameters)[self.groups] * self._penalised[:, None]
-        return np.stack([own[:, 0] * self.eigenvalues, own[:, 1]])
+        """lambda_j s_jm of each margin, and tau, of each coefficient, `(D + 1, m)`."""
+        own = np.exp(parameters)[self.groups].T * self._penalised
+        return np.concatenate([own[:-1] * self.eigenvalues, own[-1:]])
 
     def _newton(self, solution: Solution, dispersion: float) -> np.ndarray:
-        """The step `(G, 2)`; where the evidence is not concave, along |curvature|."""
+        """The step `(G, D + 1)`; where the evidence is not concave, along |curvature|."""
         step = np.zeros(self.free.size)
-        free = np.flatnonzero(self.free.ravel())
+        # What is switched off stays off until it is revived.
+        free = np.flatnonzero(self.free & ~self._off(self.parameters)[:, None])
         if not len(free):
             return step.reshape(self.free.shape)
         gradient, hessian = self._derivatives(solution, dispersion)
@@ -191,7 +235,7 @@ class BlockPrior:
         return step.reshape(self.free.shape)
 
     def _derivatives(self, solution: Solution, dispersion: float) -> tuple[np.ndarray, np.ndarray]:
-        """Of the evidence by the logarithms of (lambda, tau).
+        """Of the evidence by the logarithms of the lambdas and tau.
 
         By the precisions q they are 1/2 (1/q - diag(A^-1) - mean^2 / dispersion) and
         1/2 A^-1 o (A^-1 + 2 mean mean' / dispersion) - 1/2 diag(1 / q^2).
@@ -204,8 +248,8 @@ class BlockPrior:
         curvature[np.diag_indices_from(curvature)] -= inverse**2 / 2
         used = np.flatnonzero(self._penalised)
         chain = np.zeros((self.free.size, len(slope)))
-        for kind in range(2):
-            chain[2 * self.groups[used] + kind, used] = parts[kind, used]
+        for kind in range(len(parts)):
+            chain[len(parts) * self.groups[used] + kind, used] = parts[kind, used]
         gradient = chain @ slope
         return gradient, chain @ curvature @ chain.T + np.diag(gradient)
 

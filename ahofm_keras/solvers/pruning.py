@@ -15,9 +15,8 @@ import numpy as np
 from ahofm_keras.moments import elementary_symmetric
 from ahofm_keras.solvers.blocks import FactorGroup
 from ahofm_keras.solvers.engine import Engine
-from ahofm_keras.solvers.priors import ACTIVE
+from ahofm_keras.solvers.priors import ACTIVE, COST
 
-COST = 2.0
 _TOLERANCE = 0.05
 _SWEEPS = 2
 _CANDIDATES = 3

@@ -15,8 +15,6 @@ from ahofm_keras.solvers.kernels import GroupMoments, Kernels
 from ahofm_keras.terms import Design, LinearTerm, OffsetTerm
 
 CHUNK_ROWS = 8192
-# With fewer rows than this, one core is done before others have started.
-_SHARED_ROWS = 2000
 
 
 @dataclass
@@ -53,9 +51,9 @@ class Chunk:
         return total
 
 
-def count_chunks(rows: int, chunk_rows: int = CHUNK_ROWS) -> int:
-    """So many that every core has work, and the same number of chunks where there are more."""
-    cores = count_cores() if rows >= _SHARED_ROWS else 1
+def count_chunks(rows: int, shared_rows: int, chunk_rows: int = CHUNK_ROWS) -> int:
+    """So many that every core has work where there is enough, and the same number of chunks."""
+    cores = count_cores() if rows >= shared_rows else 1
     return -(-rows // (chunk_rows * cores)) * cores
 
 
@@ -75,7 +73,7 @@ def read_chunks(
     columns = arrays.pop(0) if design.of_kind(LinearTerm) else nothing
     offset = arrays.pop(0) if design.of_kind(OffsetTerm) else np.zeros(len(rows))
     weight = np.ones(len(rows)) if rows.weight is None else np.asarray(rows.weight, float)
-    count = count_chunks(len(rows), chunk_rows)
+    count = count_chunks(len(rows), kernels.shared_rows, chunk_rows)
     bounds = np.linspace(0, len(rows), count + 1).astype(int)
     for start, stop in pairwise(bounds):
         part = slice(start, stop)

@@ -14,10 +14,12 @@ from typing import Any
 import keras
 import numpy as np
 
+from ahofm_keras.solvers.averaging import average_states
 from ahofm_keras.solvers.engine import Engine, State
 from ahofm_keras.solvers.job import FitJob
 from ahofm_keras.solvers.posterior import read_posterior, write_posterior
-from ahofm_keras.solvers.pruning import COST, drop_idle, prune, score
+from ahofm_keras.solvers.priors import COST
+from ahofm_keras.solvers.pruning import drop_idle, prune
 from ahofm_keras.solvers.starts import draw_factors
 from ahofm_keras.solvers.sweeps import Steps, announced, make_engine, run_sweeps
 
@@ -43,25 +45,25 @@ def fit_variational(model: Any, job: FitJob) -> keras.callbacks.History:
     engine = make_engine(model, job, random=True)
     known = read_posterior(model, engine)
     steps = _go_on(engine, known) if known is not None else _starts(engine, model, job)
-    return run_sweeps(model, job, steps, SWEEPS, _logs, write_posterior)
+    return run_sweeps(model, job, steps, SWEEPS * (job.restarts + 1), _logs, write_posterior)
 
 
 def _logs(engine: Engine) -> dict[str, float]:
-    bound = engine.bound()
+    bound = engine.bound() if engine.average_bound is None else engine.average_bound
     return {"loss": -bound / engine.rows, "bound": bound, "edf": engine.edf()}
 
 
 def _starts(engine: Engine, model: Any, job: FitJob) -> Steps:
-    """Fits from several starts; the best is kept."""
-    best: tuple[float, State] | None = None
+    """Fits from several starts, averaged."""
+    reached = []
     for start in range(job.restarts + 1):
         yield from _one_start(engine, model, job, job.seed + start)
-        reached = score(engine)
-        if best is None or reached > best[0]:
-            best = reached, engine.state()
-    if job.restarts and best is not None:
-        kept = best[1]
-        yield from announced(engine, lambda: engine.restore(kept))
+        reached.append((engine.bound(), engine.state()))
+    if job.restarts:
+        model.use_starts(len(reached))
+        average = average_states([state for _, state in reached], model.design)
+        bound = float(np.mean([bound for bound, _ in reached]))
+        yield from announced(engine, lambda: engine.adopt(average, bound))
 
 
 def _one_start(engine: Engine, model: Any, job: FitJob, seed: int) -> Steps:

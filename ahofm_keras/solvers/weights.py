@@ -8,6 +8,7 @@ import numpy as np
 
 from ahofm_keras.solvers.blocks import FactorGroup, LinearBlock
 from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.tensors import flatten_coordinates
 from ahofm_keras.terms import InteractionTerm, LinearTerm
 
 
@@ -21,8 +22,9 @@ def write_weights(model: Any, engine: Engine) -> None:
         stop = start + len(term.columns)
         model.get_layer(term.name).kernel.assign(block.mean[start:stop])
         start = stop
-    for smooth, own in zip(block.smooths, block.slices, strict=True):
-        model.get_layer(smooth.name).assign_coordinates(block.mean[own])
+    for products, own in zip(block.terms, block.slices, strict=True):
+        layer = model.get_layer(products.term.name)
+        layer.assign_coordinates(products.shaped(block.mean[own]))
     groups = {(group.term.name, group.place): group for group in engine.groups}
     for interaction in design.of_kind(InteractionTerm):
         layer = model.get_layer(interaction.name)
@@ -51,9 +53,12 @@ def read_weights(model: Any, engine: Engine) -> None:
 
 
 def read_linear_weights(model: Any, block: LinearBlock) -> None:
-    """Intercept, linear terms and smooths of the model -> mean of the linear block."""
+    """Intercept, linear terms, smooths and tensor products of the model -> mean of the linear block."""
     flat = [np.asarray(model.get_layer(t.name).kernel) for t in model.design.of_kind(LinearTerm)]
     if block.intercept:
         flat.insert(0, np.reshape(np.asarray(model.predictor.bias), 1))
-    smooths = [model.get_layer(term.name).coordinates() for term in block.smooths]
-    block.mean = np.concatenate([np.zeros(0), *flat, *smooths]).astype(float)
+    penalised = [
+        flatten_coordinates(model.get_layer(term.name).coordinates(), term.pure)
+        for term in model.design.penalised()
+    ]
+    block.mean = np.concatenate([np.zeros(0), *flat, *penalised]).astype(float)

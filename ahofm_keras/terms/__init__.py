@@ -9,7 +9,9 @@ from ahofm_keras.terms.records import (
     LinearTerm,
     OffsetTerm,
     Order,
+    PenalisedTerm,
     SmoothTerm,
+    TensorTerm,
     Term,
 )
 from ahofm_keras.terms.variables import Product, Variable, split_column, variables_by_key
@@ -24,8 +26,10 @@ __all__ = [
     "Margins",
     "OffsetTerm",
     "Order",
+    "PenalisedTerm",
     "Product",
     "SmoothTerm",
+    "TensorTerm",
     "Term",
     "Variable",
     "cell_of",

@@ -9,9 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ahofm_keras.errors import DataError, warn
+from ahofm_keras.errors import DataError
 from ahofm_keras.formula import Formula, TermSpec
+from ahofm_keras.formula.margins import margin_option, said_of_margin
 from ahofm_keras.formula.options import interaction_orders
+from ahofm_keras.terms.asked import df_by_order, largest_df, option_of, ranks
+from ahofm_keras.terms.doubles import warn_of_doubles
 from ahofm_keras.terms.features import Feature, FeaturePool, Request, feature_values
 from ahofm_keras.terms.linear import LinearCoder
 from ahofm_keras.terms.margins import Margins, learn_margins
@@ -21,14 +24,16 @@ from ahofm_keras.terms.records import (
     LinearTerm,
     OffsetTerm,
     Order,
+    PenalisedTerm,
     SmoothTerm,
+    TensorTerm,
     Term,
 )
-from ahofm_keras.terms.smoothing import DEFAULT_DF, Smoother
+from ahofm_keras.terms.smoothing import Smoother
+from ahofm_keras.terms.tensors import check_products, default_margin_df, margin_degrees
 from ahofm_keras.terms.variables import Variable, find_variables
 from ahofm_keras.transforms import Expression, learn_expression, quote_column
 
-DEFAULT_RANK = 5
 DEFAULT_RIDGE = 1.0
 
 
@@ -76,6 +81,24 @@ class Design:
     def of_kind(self, kind: type[Term]) -> list[Any]:
         return [term for term in self.terms if isinstance(term, kind)]
 
+    def penalised(self) -> list[PenalisedTerm]:
+        """Smooths and tensor products, in the order in which solvers and the posterior hold them."""
+        return [term for term in self.terms if isinstance(term, SmoothTerm | TensorTerm)]
+
+    @property
+    def starts(self) -> int:
+        """Number of fits that the factors of the interactions have room for."""
+        orders = (order for term in self.of_kind(InteractionTerm) for order in term.orders)
+        return max((order.starts for order in orders), default=1)
+
+    def with_starts(self, starts: int) -> Design:
+        """The design with room for the average of several fits."""
+        terms = (
+            term.with_starts(starts) if isinstance(term, InteractionTerm) else term
+            for term in self.terms
+        )
+        return replace(self, terms=tuple(terms))
+
     def variables(self) -> list[Variable]:
         """What a reader calls features, with all functions that terms have of them."""
         return find_variables(self.features, self.terms)
@@ -120,11 +143,13 @@ class _Fitter:
         self.terms: list[Term] = []
         self.names: set[str] = set(columns)
         self.main_effects: set[Expression] = set()
-        # One basis a feature: it serves the term and the order with the most degrees of freedom.
-        self.reach: dict[Expression, float] = {}
+        # One basis a feature: it serves the term and the order with the most degrees of freedom. Tensor
+        # products have smaller ones of their own.
+        self.reach: dict[tuple[Expression, bool], float] = {}
         for term in formula.terms:
-            for feature in term.features:
-                self.reach[feature] = max(self.reach.get(feature, 0.0), _largest_df(term, feature))
+            for feature, df in zip(term.features, largest_df(term), strict=True):
+                key = feature, term.kind == "te"
+                self.reach[key] = max(self.reach.get(key, 0.0), df)
 
     def design(self, kinds: Mapping[str, str]) -> Design:
         self._check_constant_columns()
@@ -135,7 +160,7 @@ class _Fitter:
             self.terms.append(replace(term, label=f"{term.label} #{copies + 1}") if copies else term)
         rows = len(next(iter(self.columns.values())))
         self._check_rows(rows)
-        self._warn_of_doubles()
+        warn_of_doubles(self.terms, self.pool.features)
         self.smoother.warn()
         features, terms = tuple(self.pool.features), tuple(self.terms)
         variables = find_variables(features, terms)
@@ -151,6 +176,8 @@ class _Fitter:
             for term in self.formula.terms
             if term.kind == "s" or (term.kind == "linear" and len(term.features) == 1)
         }
+        tensors = [t for t in self.formula.terms if t.kind == "te" and not t.options["pure"]]
+        own |= {_bare(feature) for term in tensors for feature in term.features}
         missing = [f for f in spec.features if _bare(f) not in own | self.main_effects]
         self.main_effects.update(map(_bare, missing))
         return [*(self._main_effect(spec, feature) for feature in missing), spec]
@@ -161,10 +188,10 @@ class _Fitter:
             return replace(spec, kind="linear", features=(feature,), options={}, call="")
         options: dict[str, Any] = {"center": spec.options.get("center", True)}
         for option in ("k", "knots"):
-            value = _option_of(spec, option, feature)
+            value = option_of(spec, option, feature)
             if value is not None and not self._is_category(feature):
                 options[option] = value
-        df = _option_of(spec, "df", feature)
+        df = option_of(spec, "df", feature)
         if df is not None:
             options["df"] = df[0] if isinstance(df, tuple) else df
         return replace(spec, kind="s", features=(feature,), options=options, call="s")
@@ -196,14 +223,8 @@ class _Fitter:
 
     def _fit_s(self, spec: TermSpec) -> SmoothTerm:
         feature, options = spec.features[0], spec.options
-        category = self._is_category(feature)
-        if category and options.get("bs", "re") != "re":
-            raise spec.error(
-                f'Column `{feature}` holds categories: write `s({feature}, bs="re")` or `{feature}`.'
-            )
-        unused = [option for option in ("k", "knots") if category and option in options]
-        if unused:
-            raise spec.error(f"`{unused[0]}` has no meaning for the category `{feature}`.")
+        advice = f'write `s({feature}, bs="re")` or `{feature}`'
+        self._check_category(spec, feature, options, advice)
         df = options.get("df")
         place = self.pool.position(feature, self._request(spec), spec)
         if "sp" in options:
@@ -213,6 +234,18 @@ class _Fitter:
         reached = self.smoother.reached(place, smoothing)
         return SmoothTerm(spec.label, self._name(spec.label), place, smoothing, reached, "sp" in options)
 
+    def _check_category(
+        self, spec: TermSpec, feature: Expression, options: Mapping[str, Any], advice: str
+    ) -> None:
+        """Raise a `FormulaError` where the options ask for splines of a category."""
+        if not self._is_category(feature):
+            return
+        if options.get("bs", "re") != "re":
+            raise spec.error(f"Column `{feature}` holds categories: {advice}.")
+        unused = [option for option in ("k", "knots") if option in options]
+        if unused:
+            raise spec.error(f"`{unused[0]}` has no meaning for the category `{feature}`.")
+
     def _request(self, spec: TermSpec) -> Request:
         """The basis that an `s()` asks for."""
         options = spec.options
@@ -221,19 +254,57 @@ class _Fitter:
         return Request(
             options.get("bs", "ps"),
             options.get("k"),
-            self.reach[spec.features[0]],
+            self.reach[spec.features[0], False],
             options.get("knots", "adaptive"),
             options.get("center", True),
         )
 
+    def _fit_te(self, spec: TermSpec) -> TensorTerm:
+        """A tensor product: each margin with its own lambda, from its own df."""
+        options, count = spec.options, len(spec.features)
+        degrees = margin_degrees(spec)
+        requests = [self._margin_request(spec, place) for place in range(count)]
+        places = [self.pool.position(*pair, spec) for pair in zip(spec.features, requests, strict=True)]
+        check_products(spec, [self.pool.features[place] for place in places])
+        smoothing = []
+        for margin, (place, df) in enumerate(zip(places, degrees, strict=True)):
+            given = margin_option(options, "sp", margin)
+            if given is None:
+                sized = margin_option(options, "k", margin) is not None
+                default = default_margin_df(count)
+                given = self.smoother.smoothing([place], [df], spec, sized, default)[0]
+            smoothing.append(float(given))
+        reached = tuple(map(self.smoother.reached, places, smoothing))
+        return TensorTerm(
+            spec.label, self._name(spec.label), tuple(places), tuple(smoothing), reached,
+            options["pure"], "sp" in options,
+        )  # fmt: skip
+
+    def _margin_request(self, spec: TermSpec, place: int) -> Request:
+        """The basis of a margin: as the term asks, else of the kind that its own `s()` has (cyclic).
+
+        Smaller than that of an `s()` where the user does not choose k: sizes multiply.
+        """
+        feature, said = spec.features[place], said_of_margin(spec.options, place)
+        self._check_category(spec, feature, said, 'leave its `bs` out, or use "re"')
+        kind, knots = said.get("bs"), margin_option(spec.options, "knots", place)
+        if kind is None and knots is None:
+            own = [t for t in self.formula.terms if t.kind == "s" and t.features == (feature,)]
+            kind, knots = [own[0].options.get(name) for name in ("bs", "knots")] if own else [None, None]
+        if self._is_category(feature) or kind == "re":
+            return Request("re")
+        size, reach = margin_option(spec.options, "k", place), self.reach[feature, True]
+        margins = len(spec.features)
+        return Request(kind or "ps", size, reach, knots or "adaptive", margins=margins)
+
     def _fit_ahofm(self, spec: TermSpec) -> InteractionTerm:
         options = spec.options
         orders = interaction_orders(options, len(spec.features))
-        degrees = [_df_by_order(spec, feature, orders) for feature in spec.features]
+        degrees = [df_by_order(spec, feature, orders) for feature in spec.features]
         places = [self._interaction_feature(spec, feature) for feature in spec.features]
         size_given = "k" in options
         fitted = []
-        for order, rank in _ranks(options, orders):
+        for order, rank in ranks(options, orders):
             wanted = [df[order] for df in degrees]
             smoothing = self.smoother.smoothing(places, wanted, spec, size_given)
             reached = tuple(map(self.smoother.reached, places, smoothing))
@@ -245,11 +316,11 @@ class _Fitter:
         center = spec.options.get("center", True)
         if self._is_category(feature):
             return self.pool.position(feature, Request("re", center=center), spec)
-        size, knots = _option_of(spec, "k", feature), _option_of(spec, "knots", feature)
+        size, knots = option_of(spec, "k", feature), option_of(spec, "knots", feature)
         own = [t for t in self.formula.terms if t.kind == "s" and t.features == (feature,)]
         if own and size is None and knots is None:
             return self.pool.position(feature, replace(self._request(own[0]), center=center), spec)
-        request = Request("ps", size, self.reach[feature], knots or "adaptive", center)
+        request = Request("ps", size, self.reach[feature, False], knots or "adaptive", center)
         return self.pool.position(feature, request, spec)
 
     def _fit_hofm(self, spec: TermSpec) -> InteractionTerm:
@@ -266,7 +337,7 @@ class _Fitter:
         reached = tuple(self.smoother.reached(place, ridge) for place in places)
         fitted = tuple(
             Order(order, rank, (ridge,) * len(places), reached)
-            for order, rank in _ranks(spec.options, orders)
+            for order, rank in ranks(spec.options, orders)
         )
         return InteractionTerm(
             spec.label, self._name(spec.label), tuple(places), fitted, "sp" in spec.options
@@ -292,52 +363,7 @@ class _Fitter:
                 f"the data has {rows}."
             )
 
-    def _warn_of_doubles(self) -> None:
-        """A straight line that is there twice has no coefficient of its own."""
-        smooth = {
-            self.pool.features[term.feature].expression
-            for term in self.terms
-            if isinstance(term, SmoothTerm)
-        }
-        for term in self.terms:
-            if isinstance(term, LinearTerm) and len(term.factors) == 1:
-                expression = term.factors[0].expression
-                if expression in smooth:
-                    warn(
-                        f"`{term.label}` stands as a linear term and inside `s({term.label})`, which "
-                        "holds the straight line already: the two cannot be told apart. Leave one out."
-                    )
-
 
 def _bare(feature: Expression) -> Expression:
     """A feature without the `C()` around it."""
     return feature.arguments[0] if feature.is_category else feature
-
-
-def _option_of(spec: TermSpec, option: str, feature: Expression) -> Any:
-    """An option's value for one feature: the value itself, or its entry in a dict."""
-    value = spec.options.get(option)
-    if not isinstance(value, dict):
-        return value
-    return value.get(feature.arguments[0] if feature.is_column else str(feature))
-
-
-def _largest_df(spec: TermSpec, feature: Expression) -> float:
-    """Degrees of freedom that a term asks of a feature's basis, over all its orders."""
-    df = _option_of(spec, "df", feature)
-    return float(max(df) if isinstance(df, tuple) else df or DEFAULT_DF)
-
-
-def _df_by_order(
-    spec: TermSpec, feature: Expression, orders: tuple[int, ...]
-) -> dict[int, float | None]:
-    df = _option_of(spec, "df", feature)
-    if isinstance(df, tuple):
-        return dict(zip(orders, df[-len(orders) :], strict=True))
-    return dict.fromkeys(orders, df)
-
-
-def _ranks(options: Mapping[str, Any], orders: tuple[int, ...]) -> list[tuple[int, int]]:
-    rank = options.get("F", DEFAULT_RANK)
-    ranks = rank if isinstance(rank, tuple) else (rank,) * len(orders)
-    return list(zip(orders, ranks, strict=True))

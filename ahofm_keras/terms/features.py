@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
@@ -23,6 +23,10 @@ from ahofm_keras.penalties import DemmlerReinsch, difference_penalty, orthogonal
 from ahofm_keras.transforms import Expression, evaluate_expression, learn_expression
 
 LEAST_SIZE = 10
+# Functions of a margin of a tensor product, beyond its df, and products that it should have at most.
+_MARGIN_SPARE = 2
+_USUAL_PRODUCTS = 256
+_LEAST_MARGIN = 4
 # Squares of more overflow.
 LARGEST = 1e150
 _CHUNK = 65_536
@@ -89,6 +93,7 @@ class Request:
         df: degrees of freedom that the basis must be able to reach.
         knots: how the knots are placed.
         center: whether its functions have mean zero on the training data.
+        margins: of the term: the more, the fewer functions each has where the user does not say.
     """
 
     kind: str
@@ -96,6 +101,7 @@ class Request:
     df: float = 0.0
     knots: str | tuple[float, float] = "adaptive"
     center: bool = True
+    margins: int = 1
 
 
 class FeaturePool:
@@ -112,6 +118,8 @@ class FeaturePool:
 
     def position(self, expression: Expression, request: Request, spec: TermSpec) -> int:
         """Position of the feature in the pool, learning it where it is new."""
+        if request.size is not None:  # whatever df it must reach
+            request = replace(request, df=0.0, margins=1)
         wider = self._at_least(expression, request)
         if wider is not None:
             return wider
@@ -129,10 +137,11 @@ class FeaturePool:
     def _at_least(self, expression: Expression, request: Request) -> int | None:
         """A known feature that serves: the same request, or one of a df that is as high."""
         for (known, other), place in self._known.items():
-            same = (known, other.kind, other.size, other.knots, other.center) == (
-                expression, request.kind, request.size, request.knots, request.center,
-            )  # fmt: skip
-            if same and other.df >= request.df:
+            if (
+                known == expression
+                and replace(other, df=request.df) == request
+                and other.df >= request.df
+            ):
                 return place
         return None
 
@@ -232,7 +241,8 @@ def _choose_size(request: Request, distinct: int, spec: TermSpec) -> tuple[int, 
     """Number of functions and their degree.
 
     About df + 5 functions, at least 10, so that the df can be reached and lambda does the rest; fewer
-    where there are few distinct values, down to a parabola (3 values) or a straight line (2).
+    where there are few distinct values, down to a parabola (3 values) or a straight line (2). A margin
+    of a tensor product has at most 10, of three margins 7, of four 5, unless its df asks for more.
     """
     cyclic = request.kind == "cp"
     if cyclic and (distinct < 4 or (request.size or 4) < 4):
@@ -243,8 +253,16 @@ def _choose_size(request: Request, distinct: int, spec: TermSpec) -> tuple[int, 
     if request.size is not None:
         return request.size, min(3, request.size - 1)
     least = 4 if cyclic else min(3, distinct)
-    size = max(least, min(max(LEAST_SIZE, ceil(request.df) + 5), distinct - 1))
+    size = max(least, min(_usual_size(request), distinct - 1))
     return size, min(3, size - 1)
+
+
+def _usual_size(request: Request) -> int:
+    if request.margins == 1:
+        return max(LEAST_SIZE, ceil(request.df) + 5)
+    # One function is lost to centring.
+    shared = int(_USUAL_PRODUCTS ** (1 / request.margins) + 1e-9) + 1
+    return max(min(max(shared, _LEAST_MARGIN), LEAST_SIZE), ceil(request.df) + _MARGIN_SPARE)
 
 
 def _check_ends(knots: str | tuple[float, float], values: np.ndarray, spec: TermSpec) -> None:

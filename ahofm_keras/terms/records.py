@@ -7,7 +7,7 @@ learned, stored and evaluated once.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -65,6 +65,58 @@ class SmoothTerm(Term):
     df: float
     fixed: bool = False
 
+    @property
+    def pure(self) -> bool:
+        """A smooth is a pure tensor product of one margin."""
+        return True
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Positions of its margins in `Design.features`."""
+        return (self.feature,)
+
+    @property
+    def lambdas(self) -> tuple[float, ...]:
+        """Lambda of each margin."""
+        return (self.smoothing,)
+
+
+@dataclass(frozen=True)
+class TensorTerm(Term):
+    """An exact tensor product: a surface of all products of its margins' functions.
+
+    A `ti()` is pure: every one of its functions has mean zero along each margin. A `te()` holds the main
+    effects, and all lower orders, beside that, with the same lambdas.
+
+    Args:
+        features: positions of the margins in `Design.features`.
+        smoothing: lambda of each margin.
+        df: degrees of freedom of each margin at that lambda.
+        pure: whether it is a `ti()`.
+        fixed: whether the user gave lambda (`sp=`), so that no solver chooses it.
+    """
+
+    kind: ClassVar[str] = "te"
+    features: tuple[int, ...]
+    smoothing: tuple[float, ...]
+    df: tuple[float, ...]
+    pure: bool
+    fixed: bool = False
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Positions of its margins in `Design.features`."""
+        return self.features
+
+    @property
+    def lambdas(self) -> tuple[float, ...]:
+        """Lambda of each margin."""
+        return self.smoothing
+
+
+# What solvers take together: linear in its coefficients, with one quadratic penalty a margin.
+PenalisedTerm = SmoothTerm | TensorTerm
+
 
 @dataclass(frozen=True)
 class Order:
@@ -75,12 +127,19 @@ class Order:
         rank: number of factors F_d.
         smoothing: lambda of each feature.
         df: degrees of freedom of each feature at that lambda.
+        starts: number of fits that are averaged. The average of K fits of rank F is a fit of rank K F.
     """
 
     order: int
     rank: int
     smoothing: tuple[float, ...]
     df: tuple[float, ...]
+    starts: int = 1
+
+    @property
+    def slots(self) -> int:
+        """Number of factors that there is room for."""
+        return self.rank * self.starts
 
 
 @dataclass(frozen=True)
@@ -101,7 +160,8 @@ class InteractionTerm(Term):
     @classmethod
     def from_json(cls, config: Mapping[str, Any]) -> InteractionTerm:
         orders = tuple(
-            Order(o["order"], o["rank"], tuple(o["smoothing"]), tuple(o["df"])) for o in config["orders"]
+            Order(o["order"], o["rank"], tuple(o["smoothing"]), tuple(o["df"]), o.get("starts", 1))
+            for o in config["orders"]
         )
         fixed = config.get("fixed", False)
         return cls(config["label"], config["name"], tuple(config["features"]), orders, fixed)
@@ -109,6 +169,10 @@ class InteractionTerm(Term):
     @property
     def column_labels(self) -> tuple[str, ...]:
         return tuple(f"{self.label}[{order.order}]" for order in self.orders)
+
+    def with_starts(self, starts: int) -> InteractionTerm:
+        """The term with room for the average of several fits."""
+        return replace(self, orders=tuple(replace(order, starts=starts) for order in self.orders))
 
 
 @dataclass(frozen=True)
@@ -180,5 +244,5 @@ class OffsetTerm(Term):
 
 
 TERMS: dict[str, type[Term]] = {
-    term.kind: term for term in (LinearTerm, SmoothTerm, InteractionTerm, OffsetTerm)
+    term.kind: term for term in (LinearTerm, SmoothTerm, TensorTerm, InteractionTerm, OffsetTerm)
 }

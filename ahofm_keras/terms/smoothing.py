@@ -29,7 +29,12 @@ class Smoother:
         self._notes: dict[str, str] = {}
 
     def smoothing(
-        self, places: Sequence[int], wanted: Sequence[float | None], spec: TermSpec, size_given: bool
+        self,
+        places: Sequence[int],
+        wanted: Sequence[float | None],
+        spec: TermSpec,
+        size_given: bool,
+        default: float = DEFAULT_DF,
     ) -> list[float]:
         """Lambda of each feature.
 
@@ -38,9 +43,10 @@ class Smoother:
             wanted: df of each, None for the default.
             spec: the term, for messages.
             size_given: whether the user chose the number of basis functions.
+            default: df where none is wanted.
         """
         pairs = zip(places, wanted, strict=True)
-        return [self._one(place, df, spec, size_given) for place, df in pairs]
+        return [self._one(place, df, spec, size_given, default) for place, df in pairs]
 
     def reached(self, place: int, smoothing: float) -> float:
         """Degrees of freedom of a feature at a lambda."""
@@ -57,7 +63,9 @@ class Smoother:
         for label, notes in by_term.items():
             warn(f"`{label}`:" + ("\n    " if notes[1:] else " ") + "\n    ".join(notes))
 
-    def _one(self, place: int, df: float | None, spec: TermSpec, size_given: bool) -> float:
+    def _one(
+        self, place: int, df: float | None, spec: TermSpec, size_given: bool, default: float
+    ) -> float:
         feature, orthogonal = self.pool.features[place], self.pool.orthogonal(place)
         null, rank = feature.null_dimension, orthogonal.rank
         if df is not None and df <= min(null, rank - 1):
@@ -72,18 +80,18 @@ class Smoother:
             self._note(place, df, highest, spec, size_given)
         if rank <= null or (df is not None and size_given and feature.basis.is_spline):
             return 0.0
-        return solve_smoothing(min(DEFAULT_DF, highest), orthogonal, self.df_kind)
+        return solve_smoothing(min(default, highest), orthogonal, self.df_kind)
 
     def _note(self, place: int, df: float, highest: float, spec: TermSpec, size_given: bool) -> None:
         feature, rank = self.pool.features[place], self.pool.orthogonal(place).rank
         if size_given and feature.basis.is_spline:
             note = (
-                f"df={df:g} of `{feature.label}` is not below its rank {rank:.4g}, so it is not "
+                f"df={df:.4g} of `{feature.label}` is not below its rank {rank:.4g}, so it is not "
                 "penalised at all. Raise `k`, or lower `df`."
             )
         else:
             note = (
-                f"df={df:g} cannot be reached by `{feature.label}` ({feature.distinct} distinct "
+                f"df={df:.4g} cannot be reached by `{feature.label}` ({feature.distinct} distinct "
                 f"values, rank {rank:.4g}); df={highest:.3g} is used."
             )
         self._notes[note] = spec.label

@@ -15,7 +15,14 @@ import numpy as np
 
 from ahofm_keras.bases import evaluate_basis, locate_levels
 from ahofm_keras.terms.features import Feature
-from ahofm_keras.terms.records import Factor, InteractionTerm, LinearTerm, SmoothTerm, Term
+from ahofm_keras.terms.records import (
+    Factor,
+    InteractionTerm,
+    LinearTerm,
+    SmoothTerm,
+    TensorTerm,
+    Term,
+)
 from ahofm_keras.transforms import Expression, column, evaluate_expression
 
 # A component of a factor of a linear term: of `group` the level, of `poly(x, 2)` the power. ANY_LEVEL of
@@ -120,7 +127,7 @@ def places_of(term: Term) -> tuple[int, ...]:
     """Positions in the design of the features that a term has a basis of."""
     if isinstance(term, InteractionTerm):
         return term.features
-    return (term.feature,) if isinstance(term, SmoothTerm) else ()
+    return term.places if isinstance(term, SmoothTerm | TensorTerm) else ()
 
 
 def split_column(

@@ -108,7 +108,8 @@ FUNCTIONS: list[Row] = [
 TERMS: list[Row] = [
     ("y ~ s(x, z)",
      "    ^^^^^^^",
-     "`s()` takes 1 feature, received 2. Interactions are written `ahofm(x1, x2)`."),
+     "`s()` takes 1 feature, received 2. A surface is written `te(x1, x2)` or `ti(x1, x2)`, many "
+     "interactions `ahofm(x1, x2, x3)`."),
     ("y ~ s()",
      "    ^^^",
      "`s()` takes 1 feature, received 0."),
@@ -151,7 +152,7 @@ TERMS: list[Row] = [
     ("y ~ s(x):z",
      "    ^^^^^^",
      "`s()` cannot be multiplied with `:` or `*`. "
-     "Interactions of smooths are written `ahofm(x1, x2)`."),
+     "Interactions of smooths are written `ti(x1, x2)` or `ahofm(x1, x2)`."),
     ("y ~ s(s(x))",
      "      ^^^^",
      "`s()` cannot stand inside another call."),
@@ -270,7 +271,90 @@ OPTIONS: list[Row] = [
      "`5 + 5` is no plain value: a number, text, tuple, dict, True, False or None was expected."),
 ]  # fmt: skip
 
-TABLE = [*FUNCTIONS, *TERMS, *OPTIONS]
+TENSORS: list[Row] = [
+    ("y ~ te(x)",
+     "    ^^^^^",
+     "`te()` takes at least 2 features, received 1. A smooth of one feature is written `s(x)`."),
+    ("y ~ ti()",
+     "    ^^^^",
+     "`ti()` takes at least 2 features, received 0."),
+    ("y ~ te(x, x)",
+     "          ^",
+     "`x` stands twice in `te()`."),
+    ("y ~ te(x, z) + te(z, x)",
+     "               ^^^^^^^^",
+     "`te(z, x)` stands twice in the formula. A `te()` holds the `ti()` of the same features."),
+    ("y ~ te(x, z) + ti(x, z, k=4)",
+     "               ^^^^^^^^^^^^^",
+     "`ti(x, z)` stands twice in the formula. A `te()` holds the `ti()` of the same features."),
+    ("y ~ te(x, poly(z, 2))",
+     "          ^^^^^^^^^^",
+     "`poly()` has several columns and cannot stand in `te()`."),
+    ("y ~ te(x, s(z))",
+     "          ^^^^",
+     "`s()` cannot stand inside another call."),
+    ("y ~ te(x, z):g",
+     "    ^^^^^^^^^^",
+     "`te()` cannot be multiplied with `:` or `*`. Interactions of smooths are written `ti(x1, x2)` or "
+     "`ahofm(x1, x2)`."),
+    ("y ~ te(x, z, k=(5, 5, 5))",
+     "    ^^^^^^^^^^^^^^^^^^^^^",
+     "`k` of `te()` needs one value, or one a margin (2: `x`, `z`).\n    Received: k=(5, 5, 5)."),
+    ("y ~ ti(x, z, g, df=(5, 5))",
+     "    ^^^^^^^^^^^^^^^^^^^^^^",
+     "`df` of `ti()` needs one value, or one a margin (3: `x`, `z`, `g`).\n    Received: df=(5, 5)."),
+    ("y ~ te(x, z, sp=(1,))",
+     "    ^^^^^^^^^^^^^^^^^",
+     "`sp` of `te()` needs one value, or one a margin (2: `x`, `z`).\n    Received: sp=(1,)."),
+    ("y ~ te(x, z, bs=('ps', 'ps', 'cp'))",
+     "    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^",
+     "`bs` of `te()` needs one value, or one a margin (2: `x`, `z`).\n"
+     "    Received: bs=('ps', 'ps', 'cp')."),
+    ("y ~ te(x, z, k=(5, 1))",
+     "             ^^^^^^^^",
+     "`k` of `te()` must be a whole number of at least 2, a tuple with one a margin, or a dict from "
+     "feature to value.\n    Received: k=(5, 1)."),
+    ("y ~ te(x, z, k=())",
+     "             ^^^^",
+     "`k` of `te()` must be a whole number of at least 2, a tuple with one a margin, or a dict from "
+     "feature to value.\n    Received: k=()."),
+    ("y ~ te(x, z, sp=(1, None))",
+     "             ^^^^^^^^^^^^",
+     "`sp` of `te()` must be a number of at least 0, a tuple with one a margin, or a dict from feature "
+     "to value.\n    Received: sp=(1, None)."),
+    ("y ~ te(x, z, sp={'x': 1})",
+     "    ^^^^^^^^^^^^^^^^^^^^^",
+     "`sp` of `te()` needs the lambda of every margin; that of `z` is missing."),
+    ("y ~ te(x, z, df={'g': 4})",
+     "                 ^^^",
+     "`df` of `te()` names `g`, which is not one of its features (`x`, `z`)."),
+    ("y ~ te(x, z, df=4, sp=1)",
+     "    ^^^^^^^^^^^^^^^^^^^^",
+     "`te()` takes `df` or `sp`, not both."),
+    ("y ~ te(x, z, F=3)",
+     "             ^^^",
+     "Unknown argument `F` of `te()`. Known: `bs`, `df`, `k`, `knots`, `sp`."),
+    ("y ~ te(x, z, pure=True)",
+     "             ^^^^^^^^^",
+     "Unknown argument `pure` of `te()`. Known: `bs`, `df`, `k`, `knots`, `sp`."),
+    ("y ~ te(x, z, knots=(3, 1))",
+     "             ^^^^^^^^^^^^",
+     "`knots` of `te()` must be the two ends of the axis in rising order, e.g. (0, 24).\n"
+     "    Received: knots=(3, 1)."),
+    ("y ~ te(x, z, knots=('even', 'odd'))",
+     "             ^^^^^^^^^^^^^^^^^^^^^",
+     "`knots` of `te()` must be one of 'adaptive', 'even', 'quantile', or the two ends of the axis, e.g. "
+     "(0, 24), a tuple with one a margin, or a dict from feature to value.\n"
+     "    Received: knots=('even', 'odd')."),
+    ("y ~ te(x, C(g), bs=('ps', 'ps'))",
+     "    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^",
+     '`C(g)` is a category: leave out `bs`, or use bs="re".'),
+    ("y ~ te(x, C(g), k=(5, 5))",
+     "    ^^^^^^^^^^^^^^^^^^^^^",
+     "`k` has no meaning for the category `C(g)`."),
+]  # fmt: skip
+
+TABLE = [*FUNCTIONS, *TERMS, *OPTIONS, *TENSORS]
 
 
 @pytest.mark.parametrize(("text", "carets", "message"), TABLE, ids=[row[0] for row in TABLE])

@@ -10,11 +10,14 @@ from ahofm_keras.errors import FormulaError
 from ahofm_keras.formula import parse_formula
 
 KNOWN = (
-    "    Known terms: `afm`, `ahofm`, `fm`, `hofm`, `offset`, `s`.\n"
+    "    Known terms: `afm`, `ahofm`, `fm`, `hofm`, `offset`, `s`, `te`, `ti`.\n"
     "    Known functions: `C`, `I`, `Q`, `abs`, `center`, `cos`, `exp`, `expm1`, `log`, `log10`, "
     "`log1p`, `log2`, `poly`, `scale`, `sin`, `sqrt`, `tanh`."
 )
-DOT = "`.` cannot stand here: it is a term, or a feature of `afm()`, `ahofm()`, `fm()`, `hofm()`, `s()`."
+DOT = (
+    "`.` cannot stand here: it is a term, or a feature of `afm()`, `ahofm()`, `fm()`, `hofm()`, `s()`, "
+    "`te()`, `ti()`."
+)
 QUOTE = '`Q()` takes a column\'s name as text, e.g. `Q("a b")`.'
 
 # Each row: the formula, its carets, the message above them.
@@ -129,7 +132,7 @@ DOTS: list[Row] = [
     ("y ~ s(.):z",
      "    ^^^^^^",
      "`s()` cannot be multiplied with `:` or `*`. "
-     "Interactions of smooths are written `ahofm(x1, x2)`."),
+     "Interactions of smooths are written `ti(x1, x2)` or `ahofm(x1, x2)`."),
     ("y ~ z + s(.) + s(x, k=3)",
      "               ^^^^^^^^^",
      "`s(x)` stands twice in the formula."),

@@ -153,6 +153,16 @@ SMOOTHS: list[Row] = [
 ]
 
 MACHINES: list[Row] = [
+    ("y ~ te(x, z)", True, "y", one("te", "te(x, z)", pure=False)),
+    ("y ~ ti(z, x, df=16)", True, "y", one("te", "ti(z, x)", pure=True, df=16)),
+    ("y ~ te(x, z, k=[5, None])", True, "y", one("te", "te(x, z)", pure=False, k=(5, None))),
+    ("y ~ te(x, z, k={'z': 4}, sp={'z': 1, 'x': 2})", True, "y",
+     one("te", "te(x, z)", pure=False, k=(None, 4), sp=(2, 1))),
+    ("y ~ te(x, z, knots=(0, 1), bs='ps')", True, "y",
+     one("te", "te(x, z)", pure=False, knots=(0, 1), bs="ps")),
+    ("y ~ te(x, z, knots=('even', (0, 1)))", True, "y",
+     one("te", "te(x, z)", pure=False, knots=("even", (0, 1)))),
+    ("y ~ te(., k=3)", True, "y", one("te", 'te(x, z, g, Q("a b"))', pure=False, k=3)),
     ("y ~ afm(x, z)", True, "y", one("ahofm", "afm(x, z)", D=2)),
     ("y ~ fm(x, z, F=3, sp=0.5)", True, "y", one("hofm", "fm(x, z)", D=2, F=3, sp=0.5)),
     ("y ~ ahofm(x, z, g)", True, "y", one("ahofm", "ahofm(x, z, g)")),

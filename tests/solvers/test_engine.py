@@ -73,7 +73,7 @@ def product_mean(moments: list[tuple[Any, Any]], a: int, b: int, f: int, g: int)
 def linear_columns(engine: Engine, functions: list[np.ndarray]) -> np.ndarray:
     """All columns of the linear block `(n, q)`."""
     columns = np.concatenate([chunk.columns for chunk in engine.chunks], axis=1)
-    smooths = [functions[term.feature] for term in engine.linear.smooths]
+    smooths = [functions[own.term.feature] for own in engine.linear.terms]
     return np.hstack([np.ones((columns.shape[1], 1)), columns.T, *smooths])
 
 

@@ -204,17 +204,18 @@ def test_importing_the_library_does_not_import_numba() -> None:
 
 def test_every_core_has_a_chunk_where_there_are_rows() -> None:
     cores = count_cores()
-    assert count_chunks(1999) == 1
-    assert count_chunks(2000) == cores
-    assert count_chunks(200_000) >= cores
-    assert count_chunks(200_000) % cores == 0
-    assert count_chunks(40, 7) == 6
+    assert count_chunks(1999, 2000) == 1
+    assert count_chunks(2000, 2000) == cores
+    assert count_chunks(200_000, 2000) >= cores
+    assert count_chunks(200_000, 2000) % cores == 0
+    assert count_chunks(40, 2000, 7) == 6
 
 
 def test_rows_shared_by_cores_change_nothing(kernels: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data, means = pair_frame(2100), []
     for cores in (1, 3):
         monkeypatch.setattr("ahofm_keras.solvers.rows.count_cores", lambda cores=cores: cores)
+        monkeypatch.setattr("ahofm_keras.solvers.kernels.numpy_kernels.NumpyKernels.shared_rows", 2000)
         engine = make_engine("y ~ ahofm(x0, x1, x2, F=2, k=6)", data)
         assert len(engine.chunks) == cores
         for block in engine.groups[0].blocks:

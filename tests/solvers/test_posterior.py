@@ -86,7 +86,7 @@ def simulate_variance(model: ak.AdditiveModel, data: pd.DataFrame, draws: int) -
         [
             np.ones((len(data), 1)),
             engine.chunks[0].columns.T,
-            *(functions[term.feature] for term in engine.linear.smooths),
+            *(functions[own.term.feature] for own in engine.linear.terms),
         ]
     )
     root = np.asarray(layer.linear_root)

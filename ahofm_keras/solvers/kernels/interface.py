@@ -79,7 +79,13 @@ class GroupMoments(ABC):
 
 
 class Kernels(Protocol):
-    """A way to compute on rows."""
+    """A way to compute on rows.
+
+    Args:
+        shared_rows: from so many rows on several cores are faster than one.
+    """
+
+    shared_rows: int
 
     def read_basis(self, basis: Basis, places: np.ndarray) -> CellBasis:
         """A basis at places of its axis."""

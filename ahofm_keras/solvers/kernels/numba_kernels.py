@@ -158,6 +158,9 @@ def _pad(values: np.ndarray) -> np.ndarray:
 class NumbaKernels:
     """Needs the package numba, the extra `fast`."""
 
+    # Loops outside Python's lock; with fewer rows one core is done before others have started.
+    shared_rows = 2000
+
     def read_basis(self, basis: Basis, places: np.ndarray) -> CellBasis:
         return TiledBasis(basis, places)
 

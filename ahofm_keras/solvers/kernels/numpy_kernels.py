@@ -77,6 +77,9 @@ def _unpack(rank: int) -> np.ndarray:
 class NumpyKernels:
     """Works everywhere."""
 
+    # Many short calls, which hold Python's lock in between.
+    shared_rows = 20_000
+
     def read_basis(self, basis: Basis, places: np.ndarray) -> CellBasis:
         return CellBasis(basis, places)
 

@@ -1,0 +1,88 @@
+"""The average of several fits, which is a fit of the same kind.
+
+eta is a sum of products of d factors in each order. With the factors of K fits side by side, each times
+K^(-1/d), it is the mean of the K predictors: the average of K models of rank F is one of rank K F. Fits
+from different starts end in different optima that explain the data about equally well, and what chance
+put into one of them the others do not share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from ahofm_keras.solvers.blocks import FactorBlock, FactorGroup, LinearBlock
+from ahofm_keras.solvers.engine import State
+from ahofm_keras.terms import Design, InteractionTerm
+
+
+def average_states(states: Sequence[State], design: Design) -> State:
+    """The average of fits to the same rows.
+
+    Its variances are those of the mixture of the posteriors: the mean of theirs, not that of K
+    independent fits, because all saw the same rows.
+
+    Args:
+        states: of fits of one model.
+        design: of the model with room for all of them.
+    """
+    terms = {term.name: term for term in design.of_kind(InteractionTerm)}
+    keys = dict.fromkeys((g.term.name, g.place) for state in states for g in state.groups)
+    groups = []
+    for name, place in sorted(keys, key=lambda key: (list(terms).index(key[0]), key[1])):
+        found = [_find(state, name, place) for state in states]
+        groups.append(_average_groups(found, terms[name]))
+    dispersion = float(np.mean([state.dispersion for state in states]))
+    return State(dispersion, _average_linear([state.linear for state in states]), groups)
+
+
+def _find(state: State, name: str, place: int) -> FactorGroup | None:
+    own = [group for group in state.groups if (group.term.name, group.place) == (name, place)]
+    return own[0] if own else None
+
+
+def _average_linear(blocks: Sequence[LinearBlock]) -> LinearBlock:
+    """Mean and covariance of the mixture."""
+    means = np.array([block.mean for block in blocks])
+    average: LinearBlock = blocks[0].copy()
+    average.mean = means.mean(axis=0)
+    apart = means - average.mean
+    within = np.mean([block.covariance for block in blocks], axis=0)
+    edf = np.mean([block.edf for block in blocks], axis=0)
+    average.set_average(within + apart.T @ apart / len(blocks), edf)
+    average.prior.parameters = np.mean([block.prior.parameters for block in blocks], axis=0)
+    return average
+
+
+def _average_groups(groups: Sequence[FactorGroup | None], term: InteractionTerm) -> FactorGroup:
+    """The factors of all fits side by side; a fit that switched an order off adds none."""
+    found = [(start, group) for start, group in enumerate(groups) if group is not None]
+    first = found[0][1]
+    rank = term.orders[first.place].rank
+    kept = tuple(start * rank + factor for start, group in found for factor in group.kept)
+    blocks = tuple(
+        _average_blocks([group.blocks[j] for _, group in found], len(groups), first.order)
+        for j in range(len(first.blocks))
+    )
+    return FactorGroup(term, first.place, kept, blocks)
+
+
+def _average_blocks(blocks: Sequence[FactorBlock], fits: int, order: int) -> FactorBlock:
+    """The factors of one feature.
+
+    With factors of size s = K^(-1/d) and covariances c V, a fit adds s^(2 (d - 1)) c to the variance of
+    its own predictor, to first order. For the mean of K such variances that must be 1 / K.
+    """
+    size = fits ** (-1 / order)
+    spread = size ** (-2 * (order - 1)) / fits
+    prior = reduce(lambda left, right: left.beside(right), (block.prior for block in blocks))
+    prior.parameters = prior.parameters - 2 * np.log(size)
+    return blocks[0].replaced(
+        prior,
+        size * np.concatenate([block.mean for block in blocks]),
+        spread * block_diag(*(block.covariance for block in blocks)),
+        np.concatenate([block.edf for block in blocks]) / fits,
+    )

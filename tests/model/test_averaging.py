@@ -1,0 +1,153 @@
+"""The average of fits from several starts is a model of the same kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pandas as pd
+import pytest
+import tensorflow as tf
+
+import ahofm_keras as ak
+from ahofm_keras.model import fitting
+
+FORMULA = "y ~ s(d) + ahofm(a, b, c, D=3, F=2, k=8, df=6)"
+K = 3
+
+
+@pytest.fixture(scope="module")
+def data() -> pd.DataFrame:
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame(rng.uniform(-1, 1, (160, 4)), columns=list("abcd"))
+    mean = np.sin(3 * frame.a) * frame.b + np.cos(2 * frame.c) * frame.b + frame.a * frame.b * frame.c
+    return frame.assign(y=mean + 0.5 * rng.normal(size=160))
+
+
+@pytest.fixture(scope="module")
+def singles(data: pd.DataFrame) -> list[ak.AdditiveModel]:
+    models = [ak.AdditiveModel(FORMULA, data) for _ in range(K)]
+    for seed, model in enumerate(models):
+        model.fit(data, seed=seed, restarts=0, verbose=0)
+    return models
+
+
+@pytest.fixture(scope="module")
+def average(data: pd.DataFrame) -> ak.AdditiveModel:
+    model = ak.AdditiveModel(FORMULA, data)
+    with pytest.warns(ak.AhofmWarning, match="never fitted"):
+        model.predict(data, type="terms")  # traced with the weights of a single fit
+    model.fit(data, restarts=K - 1, verbose=0)
+    return model
+
+
+def links(models: list[ak.AdditiveModel], data: pd.DataFrame) -> np.ndarray:
+    return np.array([model.predict(data, type="link") for model in models])
+
+
+def test_the_link_is_the_mean_of_the_links(
+    average: ak.AdditiveModel, singles: list[ak.AdditiveModel], data: pd.DataFrame
+) -> None:
+    apart = links(singles, data)
+    assert np.abs(apart - apart[0]).max() > 1e-3  # or the test could not fail
+    np.testing.assert_allclose(average.predict(data, type="link"), apart.mean(axis=0), atol=2e-6)
+    terms = sum(model.predict(data, type="terms") for model in singles) / K
+    pd.testing.assert_frame_equal(
+        average.predict(data, type="terms"), terms, atol=2e-6, check_exact=False
+    )
+
+
+def test_its_variance_is_about_that_of_one_fit(
+    average: ak.AdditiveModel, singles: list[ak.AdditiveModel], data: pd.DataFrame
+) -> None:
+    own = average.predict(data, type="link", interval=0.95).se.to_numpy()
+    each = [model.predict(data, type="link", interval=0.95).se.to_numpy() for model in singles]
+    mixture = np.sqrt(np.mean(np.square(each), axis=0) + links(singles, data).var(axis=0))
+    assert np.median(own / np.sqrt(np.mean(np.square(each), axis=0))) == pytest.approx(1, abs=0.1)
+    assert np.median(own / mixture) == pytest.approx(1, abs=0.15)
+
+
+def test_degrees_of_freedom_and_bound_are_means(
+    average: ak.AdditiveModel, singles: list[ak.AdditiveModel]
+) -> None:
+    assert average.record.edf == pytest.approx(np.mean([m.record.edf for m in singles]), rel=1e-6)
+    terms = average.design.terms[-1]
+    assert [order.slots for order in terms.orders] == [2 * K, 2 * K]
+    assert [order.rank for order in terms.orders] == [2, 2]
+
+
+def test_it_is_read_as_any_model(average: ak.AdditiveModel, data: pd.DataFrame) -> None:
+    assert "/6" in str(ak.summary(average))
+    row = data.iloc[[3]]
+    explained = ak.explain(average, row)
+    assert explained.link == pytest.approx(average.predict(row, type="link")[0], abs=1e-5)
+    assert ak.interactions(average, order=2).iloc[0][["feature_1", "feature_2"]].tolist() == ["a", "b"]
+
+
+def test_files_hold_it(average: ak.AdditiveModel, data: pd.DataFrame, tmp_path: Path) -> None:
+    average.save(tmp_path / "m.keras")
+    loaded = keras.models.load_model(tmp_path / "m.keras")
+    assert loaded.design.terms == average.design.terms
+    for kind in ({"type": "link"}, {"interval": 0.9}):
+        np.testing.assert_array_equal(loaded.predict(data, **kind), average.predict(data, **kind))
+    average.export(tmp_path / "served")
+    served = tf.saved_model.load(str(tmp_path / "served")).signatures["serving_default"]
+    columns = {name: tf.constant(data[name].to_numpy()) for name in "abcd"}
+    np.testing.assert_allclose(served(**columns)["link"], average.predict(data, type="link"), atol=1e-6)
+
+
+def refit(average: ak.AdditiveModel, data: pd.DataFrame, **how: Any) -> ak.AdditiveModel:
+    model = ak.AdditiveModel(FORMULA, data)
+    model.fit(data, restarts=1, verbose=0)
+    model.fit(data, verbose=0, **how)
+    return model
+
+
+def test_a_single_fit_after_an_average_starts_anew(
+    singles: list[ak.AdditiveModel], average: ak.AdditiveModel, data: pd.DataFrame
+) -> None:
+    model = refit(average, data, restarts=0)
+    assert model.design.starts == 1
+    np.testing.assert_allclose(model.predict(data), singles[0].predict(data), atol=1e-6)
+    assert len(model.trainable_variables) == len(singles[0].trainable_variables)
+
+
+@pytest.mark.filterwarnings("ignore:The fit reached its last epoch")
+@pytest.mark.parametrize("solver", ["adam", "bcd"])
+def test_other_solvers_go_on_from_an_average(
+    average: ak.AdditiveModel, data: pd.DataFrame, solver: str
+) -> None:
+    model = refit(average, data, solver=solver, epochs=2)
+    factors = model.get_layer(model.design.terms[-1].name).factors
+    assert [factor.shape[-1] for factor in factors] == [4, 4]
+    assert np.corrcoef(model.predict(data), average.predict(data))[0, 1] > 0.8
+
+
+@pytest.mark.parametrize(
+    ("how", "starts"),
+    [
+        ({}, 3),
+        ({"restarts": 0}, 1),
+        ({"epochs": 400}, 1),
+        ({"callbacks": [keras.callbacks.Callback()]}, 1),
+    ],
+    ids=["default", "no restarts", "epochs", "callbacks"],
+)
+def test_few_rows_are_averaged_unless_the_user_follows_the_fit(
+    data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any], starts: int
+) -> None:
+    monkeypatch.setattr(fitting, "FEW_ROWS", 200)
+    model = ak.AdditiveModel("y ~ afm(a, b, F=1)", data)
+    model.fit(data, verbose=0, **how)
+    assert model.design.starts == starts
+
+
+def test_models_without_interactions_have_one_start(
+    data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fitting, "FEW_ROWS", 200)
+    model = ak.AdditiveModel("y ~ s(a) + b", data)
+    once = len(model.fit(data, verbose=0).epoch)
+    assert len(ak.AdditiveModel("y ~ s(a) + b", data).fit(data, verbose=0, restarts=0).epoch) == once
