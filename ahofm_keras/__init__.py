@@ -7,6 +7,7 @@ from ahofm_keras.errors import AhofmError, AhofmWarning, DataError, FormulaError
 from ahofm_keras.formula import parse_formula
 from ahofm_keras.model import AdditiveModel, afm, ahofm, fm, gam, hofm
 from ahofm_keras.plotting import plot
+from ahofm_keras.refine import refine
 from ahofm_keras.report import report
 from ahofm_keras.summary import Summary, coef, summary, vcov
 
@@ -35,6 +36,7 @@ __all__ = [
     "interactions",
     "parse_formula",
     "plot",
+    "refine",
     "report",
     "shares",
     "summary",

@@ -1,4 +1,4 @@
-"""Is each basis large enough? Residuals that are close along a feature must not be alike."""
+"""Is each basis large enough? Residuals that are close along its features must not be alike."""
 
 from __future__ import annotations
 
@@ -9,10 +9,20 @@ import numpy as np
 import pandas as pd
 
 from ahofm_keras.diagnostics.draws import generator
+from ahofm_keras.diagnostics.neighbours import find_neighbours, surface_test
 from ahofm_keras.diagnostics.rows import CheckedRows
-from ahofm_keras.effects.uncertainty import linear_starts
+from ahofm_keras.effects.uncertainty import count_coefficients, linear_starts
 from ahofm_keras.model import AdditiveModel
-from ahofm_keras.terms import InteractionTerm, LinearTerm, SmoothTerm, Variable
+from ahofm_keras.tensors import shape_coordinates
+from ahofm_keras.terms import (
+    InteractionTerm,
+    LinearTerm,
+    PenalisedTerm,
+    SmoothTerm,
+    TensorTerm,
+    Variable,
+)
+from ahofm_keras.terms.variables import places_of
 from ahofm_keras.transforms import evaluate_expression, quote_column
 
 # Those of mgcv's `k.check`.
@@ -29,7 +39,7 @@ _COLUMNS = ["basis", "terms", "k", "k'", "edf", "k_index", "p_value", "ok", "ver
 
 @dataclass(frozen=True)
 class _Use:
-    """A basis and the terms that use it."""
+    """A basis and the terms that use it; of tensor products that alone do, all variables of each."""
 
     variable: Variable
     terms: tuple[Any, ...]
@@ -38,12 +48,23 @@ class _Use:
     edf: float
     has_main: bool = False
     distinct: int | None = None
+    surfaces: tuple[tuple[Variable, ...], ...] = ()
+
+    @property
+    def along(self) -> str:
+        """What its residuals are looked at along, in words."""
+        names = dict.fromkeys(v.label for surface in self.surfaces for v in surface)
+        listed = [f"`{name}`" for name in names or (self.variable.label,)]
+        return " and ".join(filter(None, [", ".join(listed[:-1]), listed[-1]]))
 
 
 def basis_frame(
     model: AdditiveModel, rows: CheckedRows, residuals: np.ndarray, seed: int
 ) -> pd.DataFrame:
     """A row a basis, and one for each number that is linear only.
+
+    A basis is looked at along its feature; one that only tensor products use, over all their features
+    at once, as the surface has mean zero along each.
 
     Deviance residuals need not have mean 0, so what random orders of the rows give is not exactly 1:
     `attrs["random_orders"]` has the ends of its usual range with the median between.
@@ -64,10 +85,17 @@ def basis_frame(
     # Several bases ask for stricter evidence, as far as that many permutations can give it.
     tested = sum(not use.variable.is_category for use in uses)
     level = max(_LEVEL / max(tested, 1), 1.0 / (_PERMUTATIONS + 1))
+    over_surfaces = {
+        surface: surface_test(residuals, find_neighbours(surface, columns), rng, len(permuted))
+        for surface in dict.fromkeys(surface for use in uses for surface in use.surfaces)
+        if len(permuted)
+    }
     found = []
     for use in uses:
         index = p_value = np.nan
-        if not use.variable.is_category and len(permuted):
+        if use.surfaces and len(permuted):
+            index, p_value = min((over_surfaces[s] for s in use.surfaces), key=lambda test: test[1])
+        elif not use.variable.is_category and len(permuted):
             values = np.asarray(evaluate_expression(use.variable.expression, columns))
             index = k_index(residuals, values)
             p_value = float((1 + np.sum(permuted <= index)) / (1 + len(permuted)))
@@ -102,16 +130,19 @@ def _difference_variance(ordered: np.ndarray) -> float:
 
 
 def _find_uses(model: AdditiveModel) -> list[_Use]:
-    uses = []
-    for variable in model.design.variables():
+    uses, variables = [], model.design.variables()
+    for variable in variables:
         has_main = bool(variable.products) or any(
-            term.feature in variable.places for term in model.design.of_kind(SmoothTerm)
+            _holds_main(term) and set(places_of(term)) & set(variable.places)
+            for term in model.design.terms
         )
         for place, feature in zip(variable.places, variable.features, strict=True):
-            terms = tuple(term for term in model.design.terms if place in _features(term))
+            terms = tuple(term for term in model.design.terms if place in places_of(term))
             edf = max(_degrees_of_freedom(model, term, place) for term in terms)
             largest, distinct = len(feature.eigenvalues), feature.distinct
-            uses.append(_Use(variable, terms, feature.basis.size, largest, edf, has_main, distinct))
+            surfaces = () if variable.is_category else _surfaces(terms, variables)
+            size = feature.basis.size
+            uses.append(_Use(variable, terms, size, largest, edf, has_main, distinct, surfaces))
         if not variable.features and not variable.is_category:
             terms = tuple(term for term in model.design.of_kind(LinearTerm) if _holds(term, variable))
             size = len(variable.products)
@@ -119,10 +150,16 @@ def _find_uses(model: AdditiveModel) -> list[_Use]:
     return uses
 
 
-def _features(term: Any) -> tuple[int, ...]:
-    if isinstance(term, SmoothTerm):
-        return (term.feature,)
-    return term.features if isinstance(term, InteractionTerm) else ()
+def _surfaces(terms: tuple[Any, ...], variables: list[Variable]) -> tuple[tuple[Variable, ...], ...]:
+    """Variables of each tensor product, where all terms are such."""
+    if not all(isinstance(term, TensorTerm) for term in terms):
+        return ()
+    return tuple(tuple(v for v in variables if set(v.places) & set(t.places)) for t in terms)
+
+
+def _holds_main(term: Any) -> bool:
+    """Whether a term has functions of each of its features alone."""
+    return isinstance(term, SmoothTerm) or (isinstance(term, TensorTerm) and not term.pure)
 
 
 def _holds(term: LinearTerm, variable: Variable) -> bool:
@@ -131,15 +168,18 @@ def _holds(term: LinearTerm, variable: Variable) -> bool:
 
 
 def _degrees_of_freedom(model: AdditiveModel, term: Any, place: int) -> float:
-    """Reached by a smooth or by one factor; where no posterior tells, the df of the term's lambda."""
+    """Reached by a smooth, one factor, or a surface along one margin at its best place on the others.
+
+    Where no posterior tells, the df of the term's lambda.
+    """
     layer: Any = model.posterior if model.has_posterior else None
-    if isinstance(term, SmoothTerm):
+    j = places_of(term).index(place)
+    if isinstance(term, PenalisedTerm):
         if layer is None:
-            return term.df
-        start = linear_starts(model)[term.name]
-        width = len(model.design.features[place].eigenvalues)
-        return float(np.asarray(layer.linear_edf)[start : start + width].sum())
-    j = term.features.index(place)
+            return float(np.atleast_1d(term.df)[j])
+        edf = np.moveaxis(_coefficient_edf(model, term), j, 0)
+        own = edf if term.pure else edf[1:]  # the constant is no function of the margin
+        return float(own.sum(axis=0).max())
     if layer is None:
         return float(max(order.df[j] for order in term.orders))
     before = 0
@@ -151,17 +191,25 @@ def _degrees_of_freedom(model: AdditiveModel, term: Any, place: int) -> float:
     return float(max(np.asarray(edf)[j].max() for edf in own))
 
 
+def _coefficient_edf(model: AdditiveModel, term: PenalisedTerm) -> np.ndarray:
+    """Degrees of freedom of a term's coefficients, an axis a margin."""
+    start, count = linear_starts(model)[term.name], count_coefficients(model.design, term)
+    edf = np.asarray(model.posterior.linear_edf)[start : start + count]  # type: ignore[union-attr]
+    widths = [len(model.design.features[place].eigenvalues) for place in term.places]
+    return shape_coordinates(edf, widths, term.pure)
+
+
 def _verdict(use: _Use) -> str:
     """What to do where residuals still have shape, in words."""
-    name = use.variable.label
+    name, along = use.variable.label, use.along
     linear = [term for term in use.terms if isinstance(term, LinearTerm)]
     if linear or use.size == 1:
         return f"Residuals still have shape along `{name}`, which is linear: try a smooth of it."
-    if not use.has_main:
+    if not use.has_main and not use.surfaces:
         return f"Residuals still have shape along `{name}`, which only interacts: give it a smooth too."
     if use.largest > _FEW and use.edf < _SATURATED * use.largest:
         return (
-            f"Residuals still have shape along `{name}`, though only {use.edf:.1f} of {use.largest} "
+            f"Residuals still have shape along {along}, though only {use.edf:.1f} of {use.largest} "
             "degrees of freedom are used: an interaction or a feature may be missing, or rows depend on "
             "each other."
         )

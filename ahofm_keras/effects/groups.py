@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ahofm_keras.effects.splitting import margin_blocks, split_tensor
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.terms import (
     InteractionTerm,
     LinearTerm,
-    SmoothTerm,
+    PenalisedTerm,
     Variable,
     split_column,
     variables_by_key,
@@ -32,8 +33,10 @@ class Group:
         scale: `(F,)`, of each factor's product in units of the link.
         source: the term's name and the place of the order in it; `CENTRES` where it holds what a linear
             term subtracts from its columns.
-        kept: which factors of the order, or columns of the linear term, these are; none of an order that
-            was switched off.
+        kept: which factors of the order, columns of the linear term, or coefficients of the smooth or
+            tensor product these are; none of an order that was switched off.
+        features: positions in the design of the features whose functions they are, one a member; none
+            for a linear term.
     """
 
     order: int
@@ -42,17 +45,21 @@ class Group:
     scale: np.ndarray
     source: tuple[str, int]
     kept: np.ndarray
+    features: Subset = ()
 
     def weight_of(self, variable: int) -> np.ndarray:
         return self.weights[self.members.index(variable)]
+
+    def feature_of(self, variable: int) -> int:
+        return self.features[self.members.index(variable)]
 
 
 def read_groups(model: AdditiveModel, variables: list[Variable]) -> tuple[float, list[Group]]:
     """The link without the offset: a constant, and groups that add up to the rest."""
     reader = _Reader(model, variables)
     for term in model.design.terms:
-        if isinstance(term, SmoothTerm):
-            reader.add_smooth(term)
+        if isinstance(term, PenalisedTerm):
+            reader.add_penalised(term)
         elif isinstance(term, InteractionTerm):
             reader.add_interaction(term)
         elif isinstance(term, LinearTerm):
@@ -71,14 +78,18 @@ class _Reader:
         intercept = 0.0 if bias is None else float(np.asarray(bias))
         self.constant = model.predictor.shift + model.scale * intercept
 
-    def add_smooth(self, term: SmoothTerm) -> None:
+    def add_penalised(self, term: PenalisedTerm) -> None:
+        """A sum of products for each subset of margins that the term has functions of."""
         coordinates = self.model.get_layer(term.name).coordinates().astype(float)
-        weights = self._spread(term.feature, coordinates[:, None])
-        self._add(1, (self.place[term.feature],), (weights,), self._scale(1), (term.name, 0))
+        for block in margin_blocks(term, coordinates.shape):
+            features = tuple(term.places[margin] for margin in block.margins)
+            factors = split_tensor(coordinates[block.index])
+            weights = tuple(self._spread(f, own) for f, own in zip(features, factors, strict=True))
+            scale = self._scale(factors[0].shape[1])
+            self._add(len(features), features, weights, scale, (term.name, 0), block.coefficients)
 
     def add_interaction(self, term: InteractionTerm) -> None:
         layer = self.model.get_layer(term.name)
-        members = tuple(self.place[place] for place in term.features)
         for place, order in enumerate(term.orders):
             values = layer.coordinates(place).astype(float)
             kept = np.flatnonzero(np.abs(values).max(axis=(0, 1)) > 0)
@@ -86,8 +97,8 @@ class _Reader:
                 self._spread(feature, values[j, : self._width(feature)][:, kept])
                 for j, feature in enumerate(term.features)
             )
-            source = (term.name, place)
-            self._add(order.order, members, weights, self._scale(len(kept)), source, kept)
+            scale = self._scale(len(kept))
+            self._add(order.order, term.features, weights, scale, (term.name, place), kept)
 
     def add_linear(self, term: LinearTerm) -> None:
         """A column of a linear term is one product; columns of the same variables are one group."""
@@ -100,7 +111,8 @@ class _Reader:
         for members, columns in found.items():
             weights = self._choose(members, [places for _, places in columns])
             kept = np.array([column for column, _ in columns])
-            self._add(len(members), members, weights, slopes[kept], (term.name, 0), kept)
+            group = Group(len(members), members, weights, slopes[kept], (term.name, 0), kept)
+            self.groups.append(group)
         self._subtract_centres(term, float(slopes @ np.asarray(term.centre)))
 
     def _subtract_centres(self, term: LinearTerm, total: float) -> None:
@@ -112,7 +124,8 @@ class _Reader:
             members = tuple(sorted(places))
             weights = self._choose(members, [places])
             source, nothing = (term.name, CENTRES), np.zeros(0, int)
-            self._add(len(members), members, weights, np.array([-total]), source, nothing)
+            group = Group(len(members), members, weights, np.array([-total]), source, nothing)
+            self.groups.append(group)
 
     def _places(self, term: LinearTerm, components: tuple[int, ...]) -> dict[int, int]:
         """The variables of a column of a linear term, and which of their functions it multiplies."""
@@ -133,14 +146,15 @@ class _Reader:
     def _add(
         self,
         order: int,
-        members: Subset,
+        features: Subset,
         weights: tuple[np.ndarray, ...],
         scale: np.ndarray,
         source: tuple[str, int],
-        kept: np.ndarray | None = None,
+        kept: np.ndarray,
     ) -> None:
-        kept = np.arange(len(scale)) if kept is None else kept
-        self.groups.append(Group(order, members, weights, scale, source, kept))
+        """Products of functions of some features."""
+        members = tuple(self.place[feature] for feature in features)
+        self.groups.append(Group(order, members, weights, scale, source, kept, features))
 
     def _spread(self, place: int, coordinates: np.ndarray) -> np.ndarray:
         """Coordinates `(r, F)` of a feature among all functions of its variable, `(m, F)`."""

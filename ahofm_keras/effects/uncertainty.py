@@ -1,9 +1,9 @@
 """Standard errors of parts, from the posterior of all coefficients.
 
-The linear block (linear terms and smooths) has one joint covariance; the factors of a feature in one
-order have another, and blocks are independent. So the variance of a part is that of what is linear in
-its coefficients, plus for each order of each interaction term that of a sum over factors of products of
-independent random factors.
+The linear block (linear terms, smooths and tensor products) has one joint covariance; the factors of
+a feature in one order have another, and blocks are independent. So the variance of a part is that of
+what is linear in its coefficients, plus for each order of each interaction term that of a sum over
+factors of products of independent random factors.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import numpy as np
 
 from ahofm_keras.effects.groups import CENTRES, Group, Subset
 from ahofm_keras.effects.parts import Parts
-from ahofm_keras.terms import InteractionTerm, LinearTerm, SmoothTerm
+from ahofm_keras.tensors import count_products
+from ahofm_keras.terms import Design, InteractionTerm, LinearTerm, PenalisedTerm
 
 
 class Uncertainty:
@@ -72,10 +73,9 @@ class Uncertainty:
             if rest is None or group.source[1] == CENTRES:
                 continue
             start = self.starts.get(term.name, 0)
-            if isinstance(term, SmoothTerm):
-                own = self._centred(subset[0], term.feature, functions[0])
-                places.append(start + np.arange(len(own)))
-                rows.append(own)
+            if isinstance(term, PenalisedTerm):
+                places.append(start + group.kept)
+                rows.append(self._products(group, subset, functions))
             elif isinstance(term, LinearTerm):
                 product = (rest / np.asarray(term.scale)[group.kept])[:, None]
                 for variable, values in zip(subset, functions, strict=True):
@@ -84,6 +84,25 @@ class Uncertainty:
                 places.append(start + group.kept)
                 rows.append(product)
         return np.concatenate(places), np.concatenate(rows)
+
+    def _products(self, group: Group, subset: Subset, functions: Sequence[np.ndarray]) -> np.ndarray:
+        """Products of one function of each margin on the grid of a subset, `(k, n)`, in C order.
+
+        Margins that are not in the subset enter by the means of their functions.
+        """
+        order, total = len(group.members), np.ones(1)
+        for margin, variable in enumerate(group.members):
+            feature = group.feature_of(variable)
+            shape = [1] * (order + len(subset))
+            if variable in subset:
+                axis = subset.index(variable)
+                own = self._centred(variable, feature, functions[axis])
+                shape[order + axis] = own.shape[1]
+            else:
+                own = self.parts.means[variable][self.parts.variables[variable].columns_of(feature)]
+            shape[margin] = len(own)
+            total = total * own.reshape(shape)
+        return total.reshape(len(group.kept), -1)
 
     def _centred(self, variable: int, place: int, functions: np.ndarray) -> np.ndarray:
         """Functions of one feature, `(r, n)`, less their means over the margin."""
@@ -101,15 +120,14 @@ class Uncertainty:
         means m and covariances C makes K (m m' + C) + P C of K and P m m' of P. Nothing cancels.
         """
         group = self.parts.groups[index]
-        term: Any = self.terms[group.source[0]]
         rank = len(group.kept)
         start, variance = self._rest_moments(index, subset)
         product = np.outer(start, start).reshape(-1, 1)
         covariance = variance.reshape(-1, 1)
         for axis, (variable, values) in enumerate(zip(subset, functions, strict=True)):
             means = self.parts.factors(index, variable, values)
-            place = term.features[group.members.index(variable)]
-            spread = self._factor_covariances(group, variable, self._centred(variable, place, values))
+            centred = self._centred(variable, group.feature_of(variable), values)
+            spread = self._factor_covariances(group, variable, centred)
             squares = (means[:, None] * means).reshape(rank**2, -1)
             if axis == len(subset) - 1:
                 return (covariance.T @ (squares + spread) + product.T @ spread).reshape(
@@ -142,11 +160,10 @@ class Uncertainty:
         spread = np.zeros((missing + 1, missing + 1, rank, rank))
         if not missing:
             return means[0], spread[0, 0]
-        term: Any = self.terms[group.source[0]]
         for j, variable in enumerate(group.members):
             if variable in subset:
                 continue
-            own = self.parts.variables[variable].columns_of(term.features[j])
+            own = self.parts.variables[variable].columns_of(group.features[j])
             functions = self.parts.means[variable][own][:, None]
             m = self.parts.group_means[index][j]
             C = self._factor_covariances(group, variable, functions).reshape(rank, rank)
@@ -173,15 +190,20 @@ class Uncertainty:
 
 
 def linear_starts(model: Any) -> dict[str, int]:
-    """Where the coefficients of each linear and smooth term start in the linear block."""
+    """Where the coefficients of each linear and penalised term start in the linear block."""
     starts, place = {}, int(model.design.intercept)
     for term in model.design.of_kind(LinearTerm):
         starts[term.name] = place
         place += len(term.columns)
-    for term in model.design.of_kind(SmoothTerm):
+    for term in model.design.penalised():
         starts[term.name] = place
-        place += len(model.design.features[term.feature].eigenvalues)
+        place += count_coefficients(model.design, term)
     return starts
+
+
+def count_coefficients(design: Design, term: PenalisedTerm) -> int:
+    """Number of coefficients of a smooth or tensor product in the linear block."""
+    return count_products([len(design.features[place].eigenvalues) for place in term.places], term.pure)
 
 
 def _outer(first: np.ndarray, second: np.ndarray) -> np.ndarray:

@@ -351,6 +351,8 @@ def _names(ax: Any, names: list[str]) -> None:
 
 
 def _basis_name(line: Any) -> str:
+    if line.terms.startswith(("te(", "ti(")):  # which have bases of their own beside that of an `s()`
+        return shorten(f"{line.basis} in {line.terms}", _NAME_WIDTH)
     only = "," not in line.terms and line.terms.startswith("s(")
     return shorten(line.terms if only else line.basis, _NAME_WIDTH)
 

@@ -103,13 +103,13 @@ def factor_data(model: AdditiveModel, feature: str, order: int | None = None) ->
         phi = group.weight_of(variable).T @ functions
         ranked = np.argsort(-strength, kind="stable")
         kept = [(place, f) for place, f in enumerate(ranked, start=1) if np.abs(phi[f]).max() > 0]
-        off[term.label, group.order] = term.orders[group.source[1]].rank - len(kept)
+        off[term.label, group.order] = term.orders[group.source[1]].slots - len(kept)
         for place, f in kept:
             points = {"factor": place, "value": values, "phi": phi[f], "strength": strength[f]}
             frames.append(pd.DataFrame({"term": term.label, "order": group.order, **points}))
     if not frames:
         of_order = "" if order is None else f" of order {order}"
-        why = "the fit switched its factors off" if off else f"it is in no interaction{of_order}"
+        why = "the fit switched its factors off" if off else f"it is in no `ahofm()`{of_order}"
         raise DataError(f"`{feature}` has no factors{of_order}: {why}.")
     frame = pd.concat(frames, ignore_index=True)
     frame.attrs |= {

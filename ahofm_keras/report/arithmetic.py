@@ -15,7 +15,14 @@ from ahofm_keras.effects.groups import CENTRES, Group
 from ahofm_keras.effects.parts import Parts
 from ahofm_keras.effects.uncertainty import linear_starts
 from ahofm_keras.report.encoding import pack
-from ahofm_keras.terms import Feature, LinearTerm, OffsetTerm, SmoothTerm, Variable
+from ahofm_keras.terms import (
+    Feature,
+    InteractionTerm,
+    LinearTerm,
+    OffsetTerm,
+    PenalisedTerm,
+    Variable,
+)
 
 Json = dict[str, Any]
 
@@ -123,9 +130,8 @@ def _covariances(parts: Parts) -> int:
     """Number of covariances of the model."""
     sizes = [len(np.asarray(parts.model.posterior.linear_edf))]  # type: ignore[union-attr]
     for group in parts.groups:
-        term = _term(parts, group)
-        if not isinstance(term, SmoothTerm | LinearTerm):
-            sizes += [len(group.kept) * _width(parts, place) for place in term.features]
+        if isinstance(_term(parts, group), InteractionTerm):
+            sizes += [len(group.kept) * _width(parts, place) for place in group.features]
     return sum(size * (size + 1) // 2 for size in sizes)
 
 
@@ -134,10 +140,10 @@ def _uncertain_group(parts: Parts, group: Group) -> Json:
     model, term = parts.model, _term(parts, group)
     if group.source[1] == CENTRES:
         return {"kind": "centres"}
-    if isinstance(term, SmoothTerm):
-        own = parts.variables[group.members[0]].columns_of(term.feature)
-        start = linear_starts(model)[term.name]
-        return {"kind": "smooth", "start": start, "columns": [own.start, own.stop]}
+    columns = _columns(parts, group)
+    if isinstance(term, PenalisedTerm):
+        places = linear_starts(model)[term.name] + group.kept
+        return {"kind": "products", "places": pack(places, "i4"), "columns": columns}
     if isinstance(term, LinearTerm):
         return {
             "kind": "linear",
@@ -148,13 +154,19 @@ def _uncertain_group(parts: Parts, group: Group) -> Json:
     place = _place_of_order(parts, group)
     means, roots = model.posterior.factor_means[place], model.posterior.factor_roots[place]  # type: ignore
     rank, width = means.shape[1:]
-    columns, packed = [], []
-    for j, feature in enumerate(term.features):
-        own = parts.variables[group.members[j]].columns_of(feature)
+    packed = []
+    for j, feature in enumerate(group.features):
         root = np.asarray(roots[j]).reshape(rank, width, -1)[group.kept][:, : _width(parts, feature)]
-        columns.append([own.start, own.stop])
         packed.append(_pack_root(root.reshape(-1, root.shape[2])))
     return {"kind": "factors", "columns": columns, "roots": packed}
+
+
+def _columns(parts: Parts, group: Group) -> list[list[int]]:
+    """Where the functions of each member's feature start and stop among those of its variable."""
+    # A linear term has no features.
+    pairs = zip(group.members, group.features, strict=False)
+    slices = [parts.variables[variable].columns_of(feature) for variable, feature in pairs]
+    return [[own.start, own.stop] for own in slices]
 
 
 def _place_of_order(parts: Parts, group: Group) -> int:

@@ -12,7 +12,7 @@ from ahofm_keras.effects.parts import check_readable
 from ahofm_keras.errors import DataError, NotFittedError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.summary.linear import LinearCoefficients, function_labels
-from ahofm_keras.terms import InteractionTerm, LinearTerm, SmoothTerm
+from ahofm_keras.terms import InteractionTerm, LinearTerm, PenalisedTerm
 
 # An order of an interaction term: the term and the place of the order in it.
 OrderKey = tuple[InteractionTerm, int]
@@ -24,14 +24,16 @@ def coef(model: AdditiveModel, term: str | None = None, *, interactions: bool = 
     The intercept is the link where all linear columns are 0 and smooths are at their mean, 0. A linear
     column has the coefficient of its raw values. A smooth `s(x)` has those of its B-spline basis
     functions, `s(x).1`, `s(x).2`, ... (of a category, one a level, `s(group)[a]`), which are centred:
-    s(x) = sum_m b_m(x) coef_m. An order of an interaction has those of its factors,
+    s(x) = sum_m b_m(x) coef_m. A tensor product has those of the products of its margins' basis
+    functions, `ti(x, z).x.1:z.2`, of a category `ti(x, group).x.1:group[a]`; a `te(x, z)` also those of
+    each smaller set of its margins, `te(x, z).x.1`. An order of an interaction has those of its factors,
     `ahofm(x1, x2)[2].x1.f1.3`: feature, factor, basis function. They are scaled evenly, so that
     sum_f e_d(phi_1f, ..., phi_pf) is in units of the link.
 
     Args:
         model: fitted.
-        term: label of one term, e.g. `"s(x1)"`, `"ahofm(x1, x2)"` or, of one order,
-            `"ahofm(x1, x2)[2]"`; by default intercept, linear terms and smooths.
+        term: label of one term, e.g. `"s(x1)"`, `"ti(x1, x2)"`, `"ahofm(x1, x2)"` or, of one order,
+            `"ahofm(x1, x2)[2]"`; by default intercept, linear terms, smooths and tensor products.
         interactions: whether interaction terms are added; without `term` only.
 
     Returns:
@@ -63,11 +65,11 @@ def coef(model: AdditiveModel, term: str | None = None, *, interactions: bool = 
 def vcov(model: AdditiveModel, term: str | None = None) -> pd.DataFrame:
     """Posterior covariance of the coefficients, in the order and units of `coef(model, term)`.
 
-    Intercept, linear terms and smooths have one joint covariance; roots of its diagonal are the
-    standard errors. Coefficients of a smooth's basis functions are tied by its centring, so their part
-    is singular. Factors of different features of an interaction, and of different orders, are
-    independent in the posterior (mean field), so the covariance of an interaction is block diagonal: one
-    block a feature, with all its factors.
+    Intercept, linear terms, smooths and tensor products have one joint covariance; roots of its diagonal
+    are the standard errors. Coefficients of a smooth's basis functions, and of their products, are tied
+    by centring, so their part is singular. Factors of different features of an interaction, and of
+    different orders, are independent in the posterior (mean field), so the covariance of an interaction
+    is block diagonal: one block a feature, with all its factors.
 
     Args:
         model: fitted.
@@ -99,7 +101,7 @@ def _chosen(
         return slice(None), []
     known: list[str] = []
     for term in model.design.terms:
-        if isinstance(term, LinearTerm | SmoothTerm):
+        if isinstance(term, LinearTerm | PenalisedTerm):
             if term.label == label:
                 return block.spans[term.name].own, []
             known.append(term.label)
@@ -127,7 +129,7 @@ def _factor_labels(model: AdditiveModel, orders: list[OrderKey]) -> list[str]:
     for term, place in orders:
         for position in term.features:
             feature = model.design.features[position]
-            for factor in range(term.orders[place].rank):
+            for factor in range(term.orders[place].slots):
                 name = f"{term.column_labels[place]}.{feature.label}.f{factor + 1}"
                 labels += function_labels(name, feature)
     return labels

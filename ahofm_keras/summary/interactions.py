@@ -70,7 +70,7 @@ def _reference_df(parts: Parts, key: OrderKey) -> float:
         if not len(kept):
             continue
         feature = parts.model.design.features[position]
-        precisions = np.concatenate([prior_precisions(feature, smoothing[j, f]) for f in kept])
+        precisions = np.concatenate([prior_precisions([feature], smoothing[j, f]) for f in kept])
         spread = root[kept].reshape(-1, root.shape[2])
         shrunken = spread @ spread.T * precisions
         missing = len(precisions) - float(edf[j, kept].sum())

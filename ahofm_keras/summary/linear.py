@@ -1,19 +1,24 @@
-"""The linear block of a fitted model in the user's units: intercept, linear terms, smooths.
+"""The linear block of a fitted model in the user's units: all that is linear in its coefficients.
 
-Inside the model linear columns are standardised, smooths stand in Demmler-Reinsch coordinates and the
-response may be scaled. What a reader wants is a linear function of that: coefficients of the columns as
-they are, coefficients of the basis functions, and the intercept where all columns are 0.
+Inside the model linear columns are standardised, smooths and tensor products stand in Demmler-Reinsch
+coordinates and the response may be scaled. What a reader wants is a linear function of that:
+coefficients of the columns as they are, coefficients of the basis functions and of their products, and
+the intercept where all columns are 0.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from itertools import product
 
 import numpy as np
 
+from ahofm_keras.effects.splitting import margin_blocks
 from ahofm_keras.model import AdditiveModel
-from ahofm_keras.terms import Feature, LinearTerm, SmoothTerm
+from ahofm_keras.tensors import flatten_coordinates, margin_penalties
+from ahofm_keras.terms import Design, Feature, LinearTerm, PenalisedTerm
 
 INTERCEPT = "(Intercept)"
 
@@ -50,10 +55,10 @@ class LinearCoefficients:
         for term in design.of_kind(LinearTerm):
             kernel = np.asarray(model.get_layer(term.name).kernel)
             self._add(term.name, list(term.coefficients), np.diag(1 / np.asarray(term.scale)), kernel)
-        for term in design.of_kind(SmoothTerm):
-            feature = design.features[term.feature]
+        for term in design.penalised():
             coordinates = model.get_layer(term.name).coordinates()
-            self._add(term.name, function_labels(term.label, feature), feature.transform, coordinates)
+            labels, transform = _products(design, term, coordinates.shape)
+            self._add(term.name, labels, transform, flatten_coordinates(coordinates, term.pure))
         self.to_user = self._transformation()
 
     def _add(self, name: str, labels: list[str], transform: np.ndarray, inner: np.ndarray) -> None:
@@ -118,11 +123,15 @@ class LinearCoefficients:
 
     @cached_property
     def smoothing(self) -> dict[str, np.ndarray]:
-        """Logarithms of lambda and tau of each smooth, by name; needs a posterior."""
+        """Logarithms of lambda, one a margin, and of tau, of each penalised term; needs a posterior."""
         assert self.model.posterior is not None
-        names = [term.name for term in self.model.design.of_kind(SmoothTerm)]
-        # Without smooths the layer still has a row.
-        return dict(zip(names, np.asarray(self.model.posterior.linear_smoothing), strict=False))
+        # Without such terms the layer still has a row; with them one has as many places as the largest.
+        pairs = zip(
+            self.model.design.penalised(),
+            np.asarray(self.model.posterior.linear_smoothing),
+            strict=False,
+        )
+        return {term.name: np.append(own[: len(term.places)], own[-1]) for term, own in pairs}
 
     @cached_property
     def precisions(self) -> np.ndarray:
@@ -131,9 +140,10 @@ class LinearCoefficients:
         The covariance is V = dispersion (G + Q)^-1 with G the weighted Gram matrix of the rows.
         """
         found = np.zeros(len(self.inner))
-        for term in self.model.design.of_kind(SmoothTerm):
-            feature = self.model.design.features[term.feature]
-            found[self.spans[term.name].inner] = prior_precisions(feature, self.smoothing[term.name])
+        for term in self.model.design.penalised():
+            margins = [self.model.design.features[place] for place in term.places]
+            own = prior_precisions(margins, self.smoothing[term.name], term.pure)
+            found[self.spans[term.name].inner] = own
         return found
 
     @cached_property
@@ -172,7 +182,34 @@ def covariance_dispersion(shrunken: float, missing: float, otherwise: float) -> 
     return shrunken / missing if missing > 1e-6 and shrunken > 0 else otherwise
 
 
-def prior_precisions(feature: Feature, parameters: np.ndarray) -> np.ndarray:
-    """lambda s + tau of each coordinate, from the logarithms of lambda and tau."""
-    smoothing, shrinkage = np.exp(parameters)
-    return smoothing * feature.eigenvalues + shrinkage
+def prior_precisions(
+    margins: Sequence[Feature], parameters: np.ndarray, pure: bool = True
+) -> np.ndarray:
+    """lambda s, summed over margins, + tau of each coordinate, from logarithms of lambdas and tau."""
+    *smoothing, shrinkage = np.exp(parameters)
+    return np.array(smoothing) @ margin_penalties([m.eigenvalues for m in margins], pure) + shrinkage
+
+
+def _products(
+    design: Design, term: PenalisedTerm, shape: tuple[int, ...]
+) -> tuple[list[str], np.ndarray]:
+    """Labels of the coefficients of a term's functions, and what makes them of its coordinates.
+
+    Those of a smooth are basis functions; those of a tensor product are products of one basis function
+    of each of some margins.
+    """
+    blocks = margin_blocks(term, shape)
+    labels: list[str] = []
+    transforms: list[np.ndarray] = []
+    for block in blocks:
+        features = [design.features[term.places[margin]] for margin in block.margins]
+        own = reduce(np.kron, [feature.transform for feature in features])
+        wide = np.zeros((len(own), sum(len(b.coefficients) for b in blocks)))
+        wide[:, block.coefficients] = own
+        transforms.append(wide)
+        if len(shape) == 1:
+            labels += function_labels(term.label, features[0])
+        else:
+            names = product(*(function_labels(feature.label, feature) for feature in features))
+            labels += [f"{term.label}.{':'.join(name)}" for name in names]
+    return labels, np.concatenate(transforms)

@@ -52,6 +52,7 @@ def _tables(coefficients: pd.DataFrame, terms: pd.DataFrame, figures: Figures) -
     for kind, make in (
         ("linear", _linear_table),
         ("smooth", _smooth_table),
+        ("tensor", _tensor_table),
         ("interaction", _interaction_table),
     ):
         own = terms[terms["kind"] == kind]
@@ -100,6 +101,31 @@ def _smooth_table(frame: pd.DataFrame, figures: Figures) -> Table:
     ]
     head = ("", "k", "df", "edf", "lambda asked", "reached", "share", *_test_head(figures))
     return Table("Smooth terms", head, tuple(rows))
+
+
+def _tensor_table(frame: pd.DataFrame, figures: Figures) -> Table:
+    rows = [
+        (
+            label,
+            _each(row.k_by_margin),
+            _each(row.df_by_margin),
+            _edf(row),
+            _each(row.lambda_by_margin, 2),
+            percent(row.share),
+            *_test(row, figures),
+        )
+        for label, row in _rows(frame)
+    ]
+    head = ("", "k", "df", "edf", "lambda", "share", *_test_head(figures))
+    return Table("Tensor products", head, tuple(rows))
+
+
+def _each(values: Any, digits: int = 3) -> str:
+    """A figure for each margin, or one where they all look the same; empty where they are not known."""
+    if not isinstance(values, tuple):
+        return ""
+    shown = [short(value, digits) for value in values]
+    return shown[0] if len(set(shown)) == 1 else ", ".join(shown)
 
 
 def _interaction_table(frame: pd.DataFrame, figures: Figures) -> Table:

@@ -26,7 +26,7 @@ class Summary:
             `statistic` (t, or z where the dispersion is known) and `p_value`.
         terms: a row a term, of an interaction one an order, labelled as in `predict(type="terms")`:
 
-            - `kind` (`"linear"`, `"smooth"`, `"interaction"`) and `order`;
+            - `kind` (`"linear"`, `"smooth"`, `"tensor"`, `"interaction"`) and `order`;
             - `k_min`, `k_max`: size of the basis, over the features;
             - `df_min`, `df_max`, `lambda_asked_min`, `lambda_asked_max`: degrees of freedom that were
               asked of a feature (of a factor), and the lambda that gives them to it alone;
@@ -35,7 +35,9 @@ class Summary:
             - `factors` of `factors_asked` and `features` of `features_asked` that are in use;
             - `share`: of the variance of the link over the product of the training margins;
             - `pruned`: whether the fit switched it off;
-            - `statistic`, `ref_df`, `p_value`: an approximate test that it is zero, see `summary`.
+            - `statistic`, `ref_df`, `p_value`: an approximate test that it is zero, see `summary`;
+            - `k_by_margin`, `df_by_margin`, `lambda_asked_by_margin`, `lambda_by_margin`: of a smooth or
+              tensor product a tuple with one figure a margin, in the order of its features.
         figures: of the fit as a whole, by name; None where not known.
     """
 
@@ -61,12 +63,12 @@ def summary(model: AdditiveModel) -> Summary:
     p-values are approximate:
 
     - a linear term: the Wald test of all its columns;
-    - a smooth at fixed smoothing: as in mgcv, the Wald test of fractional rank of the function (Wood,
-      2013, Biometrika 100, 221-228); a random effect: the test of its variance (Wood, 2013, Biometrika
-      100, 1005-1010);
-    - a smooth whose smoothing and shrinkage the variational solver chose: the test of its variance, for
-      functions of 3 degrees of freedom, whatever was chosen. Without an effect p-values below 0.05 are
-      about as rare as they should be;
+    - a smooth or tensor product at fixed smoothing: as in mgcv, the Wald test of fractional rank of the
+      function (Wood, 2013, Biometrika 100, 221-228); a random effect: the test of its variance (Wood,
+      2013, Biometrika 100, 1005-1010);
+    - one whose smoothing and shrinkage the variational solver chose: the test of its variance, for
+      functions of 3 degrees of freedom a margin, whatever was chosen. Without an effect p-values below
+      0.05 are about as rare as they should be;
     - an order of an interaction: the Wald test of the function, linearised in the coefficients of its
       factors, at points of the product of the training margins. It is also conditional on the factors
       that the fit chose, and too optimistic where factors were not pruned (`"bcd"`, `"adam"`: without

@@ -16,10 +16,13 @@ from ahofm_keras.summary.coefficients import OrderKey, posterior_place
 from ahofm_keras.summary.interactions import interaction_test
 from ahofm_keras.summary.linear import LinearCoefficients
 from ahofm_keras.summary.wald import TermTest, joint_test, smooth_test
-from ahofm_keras.terms import Feature, InteractionTerm, LinearTerm, SmoothTerm
+from ahofm_keras.terms import Feature, InteractionTerm, LinearTerm, PenalisedTerm, SmoothTerm
 
 # With fewer degrees of freedom a smooth, or a factor of a feature, is switched off.
 PRUNED = 0.05
+
+# Of these a smooth or tensor product has one a margin.
+_BY_MARGIN = tuple(f"{name}_by_margin" for name in ("k", "df", "lambda_asked", "lambda"))
 
 COLUMNS = (
     "kind",
@@ -42,6 +45,7 @@ COLUMNS = (
     "statistic",
     "ref_df",
     "p_value",
+    *_BY_MARGIN,
 )
 
 Row = dict[str, Any]
@@ -70,15 +74,15 @@ class TermRows:
         for term in self.model.design.terms:
             if isinstance(term, LinearTerm):
                 rows[term.label] = self._linear(term)
-            elif isinstance(term, SmoothTerm):
-                rows[term.label] = self._smooth(term)
+            elif isinstance(term, PenalisedTerm):
+                rows[term.label] = self._penalised(term)
             elif isinstance(term, InteractionTerm):
                 for place, label in enumerate(term.column_labels):
                     rows[label] = self._interaction((term, place))
         frame = pd.DataFrame(rows.values(), index=pd.Index(rows, name="term"), columns=list(COLUMNS))
         whole = ["order", "k_min", "k_max", "factors", "factors_asked", "features", "features_asked"]
         kinds: dict[str, Any] = dict.fromkeys(whole, "Int64")
-        kinds |= {"kind": object, "pruned": bool}
+        kinds |= {"kind": object, "pruned": bool} | dict.fromkeys(_BY_MARGIN, object)
         return frame.astype(kinds | {c: float for c in COLUMNS if c not in kinds})
 
     def _linear(self, term: LinearTerm) -> Row:
@@ -96,14 +100,14 @@ class TermRows:
             row |= _tested(test)
         return row
 
-    def _smooth(self, term: SmoothTerm) -> Row:
-        feature = self.model.design.features[term.feature]
+    def _penalised(self, term: PenalisedTerm) -> Row:
+        margins = [self.model.design.features[place] for place in term.places]
         row: Row = {
-            "kind": "smooth",
-            "order": 1,
-            **_range("k", [feature.basis.size]),
-            **_range("df", [term.df]),
-            **_range("lambda_asked", [term.smoothing]),
+            "kind": "smooth" if isinstance(term, SmoothTerm) else "tensor",
+            "order": len(margins),
+            **_by_margin("k", [margin.basis.size for margin in margins]),
+            **_by_margin("df", np.atleast_1d(term.df).tolist()),
+            **_by_margin("lambda_asked", term.lambdas),
             "share": self._share(term.name),
             "pruned": not self.block.inner[self.block.spans[term.name].inner].any(),
         }
@@ -111,7 +115,7 @@ class TermRows:
             own = self.block.spans[term.name]
             row["edf"] = float(np.asarray(self.model.posterior.linear_edf)[own.inner].sum())
             row["pruned"] = row["edf"] < PRUNED
-            row |= _range("lambda", [self._lambda(feature, self.block.smoothing[term.name])])
+            row |= _by_margin("lambda", self._lambdas(margins, self.block.smoothing[term.name]))
             if not row["pruned"]:
                 row |= _tested(smooth_test(self.block, term, self.residual_df))
         return row
@@ -128,7 +132,7 @@ class TermRows:
             **_range("df", order.df),
             **_range("lambda_asked", order.smoothing),
             "factors": int(active.any(axis=0).sum()),
-            "factors_asked": order.rank,
+            "factors_asked": order.slots,
             "features": int(active.any(axis=1).sum()),
             "features_asked": len(features),
             "share": self._share(term.name, place),
@@ -139,7 +143,8 @@ class TermRows:
             row["edf"] = float(np.asarray(layer.factor_edf[own]).sum())
             smoothing = np.asarray(layer.factor_smoothing[own])
             row |= _range(
-                "lambda", [self._lambda(features[j], smoothing[j, f]) for j, f in np.argwhere(active)]
+                "lambda",
+                [self._lambdas([features[j]], smoothing[j, f])[0] for j, f in np.argwhere(active)],
             )
             if not row["pruned"]:
                 row |= _tested(interaction_test(self.parts, key, self.residual_df))
@@ -156,14 +161,15 @@ class TermRows:
         # A factor of fewer features than a product has adds nothing.
         return active & (active.sum(axis=0) >= term.orders[place].order)
 
-    def _lambda(self, feature: Feature, parameters: np.ndarray) -> float:
-        """The lambda that was reached, on the scale of the one that df asked for."""
-        smoothing, shrinkage = np.exp(parameters) / self.rows
-        identity = len(feature.eigenvalues) > 0 and np.ptp(feature.eigenvalues) == 0
-        if identity and not smoothing and feature.eigenvalues[0] > 0:
+    def _lambdas(self, margins: list[Feature], parameters: np.ndarray) -> list[float]:
+        """The lambda of each margin that was reached, on the scale of the one that df asked for."""
+        *smoothing, shrinkage = np.exp(parameters) / self.rows
+        first = margins[0].eigenvalues
+        identity = len(margins) == 1 and len(first) > 0 and np.ptp(first) == 0
+        if identity and not smoothing[0] and first[0] > 0:
             # Where the penalty is the identity one scale does for both.
-            return float(shrinkage / feature.eigenvalues[0])
-        return float(smoothing)
+            return [float(shrinkage / first[0])]
+        return list(map(float, smoothing))
 
     def _share(self, name: str, place: int = 0) -> float:
         """Share of the variance of the link that a term, or an order of it, has on its own."""
@@ -178,6 +184,11 @@ class TermRows:
 def _range(name: str, values: Iterable[float]) -> Row:
     found = list(values)
     return {f"{name}_min": min(found), f"{name}_max": max(found)} if found else {}
+
+
+def _by_margin(name: str, values: Iterable[float]) -> Row:
+    found = tuple(values)
+    return {f"{name}_by_margin": found, **_range(name, found)}
 
 
 def _tested(test: TermTest | None) -> Row:

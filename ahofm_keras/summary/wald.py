@@ -14,13 +14,15 @@ from scipy.optimize import brentq
 
 from ahofm_keras.summary.chisquares import tail_of_sum
 from ahofm_keras.summary.linear import LinearCoefficients
-from ahofm_keras.terms import SmoothTerm
+from ahofm_keras.tensors import margin_penalties
+from ahofm_keras.terms import PenalisedTerm
 
 # Directions with a smaller share of the largest variance are rounding.
 _RANK = 1e-13
 # A direction counts where at least this share of what is known of it comes from the data.
 _HEARD = 1e-9
-# Degrees of freedom of the functions that are looked for where the smoothing was chosen by the data.
+# Degrees of freedom, in each margin, of the functions that are looked for where the data chose the
+# smoothing.
 REFERENCE_DF = 3.0
 
 
@@ -58,9 +60,9 @@ def joint_test(values: np.ndarray, covariance: np.ndarray, residual_df: float | 
 
 
 def smooth_test(
-    block: LinearCoefficients, term: SmoothTerm, residual_df: float | None
+    block: LinearCoefficients, term: PenalisedTerm, residual_df: float | None
 ) -> TermTest | None:
-    """The test that a smooth is zero.
+    """The test that a smooth, or a tensor product, is zero.
 
     Where the penalty leaves something free (a straight line, say), mgcv's Wald test of the function on
     the rows, with as many of its best-determined directions as it has degrees of freedom (Wood, 2013, On
@@ -73,9 +75,9 @@ def smooth_test(
     values, covariance = block.inner[own], block.inner_covariance[own, own]
     precisions = block.precisions[own] / block.dispersion
     if precisions.min() > 0:
-        both = np.exp(block.smoothing[term.name]).all()  # neither lambda nor tau is 0
-        penalty = block.model.design.features[term.feature].eigenvalues if both else None
-        return variance_test(values, covariance, precisions, residual_df, penalty)
+        *lambdas, tau = np.exp(block.smoothing[term.name])
+        reference = _reference_penalty(block, term) if tau > 0 and any(lambdas) else None
+        return variance_test(values, covariance, precisions, residual_df, reference)
     influence = block.influence
     # tr(2H - HH) of the term
     rank = 2 * np.trace(influence[own, own]) - float(np.sum(influence[own] * influence[:, own].T))
@@ -90,7 +92,7 @@ def variance_test(
     covariance: np.ndarray,
     precisions: np.ndarray,
     residual_df: float | None,
-    penalty: np.ndarray | None = None,
+    reference: np.ndarray | None = None,
 ) -> TermTest | None:
     """The test of coefficients with a proper prior.
 
@@ -104,8 +106,8 @@ def variance_test(
         covariance: V `(m, m)`, all other coefficients integrated out.
         precisions: diagonal of Q `(m,)`, positive.
         residual_df: as in `joint_test`.
-        penalty: s `(m,)`: Q0 is a multiple of it that leaves `REFERENCE_DF` degrees of freedom; by
-            default Q0 is Q.
+        reference: Q0 `(m,)`, in units of what the data says of a coefficient on average; by default Q0
+            is Q.
     """
     scale = np.sqrt(covariance.diagonal())
     # Where the prior says all, what the data says is lost in rounding.
@@ -117,12 +119,12 @@ def variance_test(
     )
     score = (inverse @ values)[heard]
     information = (inverse - np.diag(precisions))[np.ix_(heard, heard)]
-    if penalty is None:
-        reference = precisions[heard]
+    if reference is None:
+        prior = precisions[heard]
     else:
-        reference = _reference(penalty[heard]) * max(float(np.mean(information.diagonal())), 0.0)
+        prior = reference[heard] * max(float(np.mean(information.diagonal())), 0.0)
     try:
-        factor = np.linalg.cholesky(information + np.diag(reference))
+        factor = np.linalg.cholesky(information + np.diag(prior))
     except np.linalg.LinAlgError:  # columns that cannot be told apart
         return None
     scores = solve_triangular(factor, score, lower=True)
@@ -132,7 +134,14 @@ def variance_test(
     return TermTest(statistic, float(weights.sum()), tail_of_sum(statistic, weights, residual_df))
 
 
-def _reference(penalty: np.ndarray) -> np.ndarray:
+def _reference_penalty(block: LinearCoefficients, term: PenalisedTerm) -> np.ndarray:
+    """The term's penalty at a smoothing that leaves `REFERENCE_DF` degrees of freedom to each margin."""
+    features = [block.model.design.features[place] for place in term.places]
+    margins = [reference_penalty(feature.eigenvalues) for feature in features]
+    return margin_penalties(margins, term.pure).sum(axis=0)
+
+
+def reference_penalty(penalty: np.ndarray) -> np.ndarray:
     """A multiple of the penalty with sum 1 / (1 + multiple) = `REFERENCE_DF`, or 0."""
     if len(penalty) <= REFERENCE_DF or np.sum(penalty == 0) >= REFERENCE_DF:
         return np.zeros(len(penalty))

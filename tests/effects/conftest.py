@@ -102,7 +102,7 @@ def small() -> tuple[ak.AdditiveModel, pd.DataFrame, np.ndarray]:
     data["y"] = rng.normal(size=9)
     formula = (
         "y ~ group + x3:group + x1:x2 + s(x1, k=5) + ahofm(x1, x2, group, D=3, F=2, center=False)"
-        " + ahofm(x2, x3, x1, D=2, F=2)"
+        " + ahofm(x2, x3, x1, D=2, F=2) + te(x1, x3, k=4) + ti(x2, x3, group, k=4)"
     )
     model = random_model(formula, data, seed=1)
     names = [variable.label for variable in Parts(model).variables]

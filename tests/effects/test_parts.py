@@ -22,6 +22,9 @@ FORMULAS = {
     "products": "gaussian ~ group:flag + x1:x2:x3 + flag:x1 + poly(x1, 2):group + group:x1",
     "number and category": "gaussian ~ digit + C(digit) + digit:C(digit) + s(digit, k=4, df=2)"
     " + ahofm(C(digit), x1)",
+    "tensors": "gaussian ~ x3 + te(x1, x2, k=(4, 6)) + ti(x1, group, flag) + ti(x2, hour, x3, k=4)"
+    " + ahofm(x1, x2, x3, F=2)",
+    "tensors beyond": "gaussian ~ s(hour, bs='cp', knots=(0, 24)) + ti(hour, x1) + te(x1, x2, group, k=4)",
     "linear beyond": "gaussian ~ ahofm(x1, x2, D=2) + x3",
 }
 

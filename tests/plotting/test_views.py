@@ -78,7 +78,7 @@ def test_factors_come_by_the_spread_of_their_products(model, frame):
 @pytest.mark.parametrize(
     ("feature", "order", "message"),
     [
-        ("x3", None, "`x3` has no factors: it is in no interaction"),
+        ("x3", None, r"`x3` has no factors: it is in no `ahofm\(\)`"),
         ("x1", 4, "no interactions of order 4"),
         ("x1:x2", None, "Factors are those of one feature"),
         ("nothing", None, "no feature `nothing`"),
@@ -228,7 +228,7 @@ def test_models_without_pairs_have_no_map(additive):
         plot_interaction_map(additive)
     with pytest.raises(ak.DataError, match="no interactions of order 3"):
         plot_marginals(additive)
-    with pytest.raises(ak.DataError, match="in no interaction"):
+    with pytest.raises(ak.DataError, match="in no `ahofm"):
         plot_factors(additive, "x1")
 
 

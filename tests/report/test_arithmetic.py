@@ -131,6 +131,26 @@ def test_scripts_know_the_uncertainty(
         np.testing.assert_allclose(found, own.se.reshape(-1), rtol=1e-4, atol=1e-6 * own.se.max())
 
 
+def test_scripts_know_the_uncertainty_of_tensor_products(frame: pd.DataFrame, run_script: Run) -> None:
+    model = build("gaussian ~ group:x3 + te(x1, x2, k=4) + ti(group, x1) + ti(x3, x1, x2, k=4)", frame)
+    model.fit(frame, verbose=0, solver="bcd")
+    contents, rows = contents_of(model), frame.iloc[:ROWS]
+    labels = [variable["label"] for variable in contents["arithmetic"]["variables"]]
+    pairs = [("x1", "x2"), ("x2", "x1"), ("x1", "group"), ("group", "x3")]
+    effects = [ak.effect(model, *pair, points=4) for pair in pairs]
+    surfaces = ", ".join(
+        f"[...posterior.errorsOn({[labels.index(name) for name in pair]}, {axes_of(own)})]"
+        for pair, own in zip(pairs, effects, strict=True)
+    )
+    at = at_rows(records(model, rows), "[model.at(row).link, posterior.errorAt(model.at(row))]")
+    found, errors = run_script(contents, f"[{at}, [{surfaces}]]")
+    wanted = model.predict(rows, type="link", interval=0.95)
+    np.testing.assert_allclose(np.array(found)[:, 0], wanted["link"], atol=1e-5 * wanted["link"].std())
+    np.testing.assert_allclose(np.array(found)[:, 1], wanted["se"], rtol=1e-4)
+    for own, error in zip(effects, errors, strict=True):
+        np.testing.assert_allclose(error, own.se.reshape(-1), rtol=1e-4, atol=1e-6 * own.se.max())
+
+
 def test_errors_of_uncentred_products_are_not_claimed(frame: pd.DataFrame, run_script: Run) -> None:
     """Products of three have a share in pairs there, by means that are uncertain themselves."""
     model = build("gaussian ~ ahofm(x1, x2, group, D=3, F=2, center=False)", frame)

@@ -7,8 +7,10 @@ class Posterior {
     this.intercept = posterior.intercept;
     this.size = posterior.size;
     this.linear = unpack(posterior.linear);
-    this.groups = posterior.groups.map((group) =>
-      group.kind === "factors" ? { ...group, roots: group.roots.map(unpack) } : group);
+    this.groups = posterior.groups.map((group) => {
+      if (group.kind === "factors") return { ...group, roots: group.roots.map(unpack) };
+      return group.kind === "products" ? { ...group, places: unpack(group.places) } : group;
+    });
   }
 
   /** |R row|^2 of the linear block; of R the upper triangle is stored, row by row. */
@@ -48,9 +50,8 @@ class Posterior {
     let variance = 0;
     this.groups.forEach((own, g) => {
       const group = model.groups[g];
-      if (own.kind === "smooth") {
-        const [start, stop] = own.columns;
-        for (let m = start; m < stop; m++) row[own.start + m - start] = state.functions[group.members[0]][m];
+      if (own.kind === "products") {
+        addFunctionProducts(row, own, group.members.map((v) => state.functions[v]));
       } else if (own.kind === "linear") {
         own.places.forEach((place, f) => {
           const product = state.raw[g].reduce((total, factors) => total * factors[f], 1);
@@ -95,25 +96,47 @@ class Posterior {
       || this.model.share(group, subset) === null);
   }
 
-  /** Rows of the linear block that make up the part of a subset, where linear terms have one. */
+  /** Rows of the linear block that make up the part of two variables, where it has some. */
   linearProducts(subset, functions) {
     const { model } = this, columns = functions[1].length, found = [];
     model.groups.forEach((group, g) => {
-      const share = model.share(group, subset);
-      if (share === null || this.groups[g].kind !== "linear") return;
-      const factors = functions.map((own, a) => own.map((u) => model.factors(group, subset[a], u, true)));
-      found.push({ own: this.groups[g], rest: share.map((value, f) => value / group.scale[f]), factors });
+      const share = model.share(group, subset), own = this.groups[g];
+      if (share === null) return;
+      if (own.kind === "linear") {
+        const factors = functions.map((at, a) => at.map((u) => model.factors(group, subset[a], u, true)));
+        const rest = share.map((value, f) => value / group.scale[f]);
+        found.push((row, i, k) => own.places.forEach((place, f) => {
+          row[place] += (rest[f] / own.scale[f]) * factors[0][i][f] * factors[1][k][f];
+        }));
+      } else if (own.kind === "products") {
+        const centred = functions.map((at, a) => {
+          const { means } = model.variables[subset[a]];
+          return at.map((u) => u.map((value, m) => value - means[m]));
+        });
+        found.push((row, i, k) => addFunctionProducts(row, own, group.members.map((v) => {
+          const a = subset.indexOf(v);
+          return a < 0 ? model.variables[v].means : centred[a][a === 0 ? i : k];
+        })));
+      }
     });
     if (!found.length) return null;
     return (index) => {
       const row = new Float64Array(this.size), i = Math.floor(index / columns), k = index % columns;
-      for (const { own, rest, factors } of found)
-        own.places.forEach((place, f) => {
-          row[place] += (rest[f] / own.scale[f]) * factors[0][i][f] * factors[1][k][f];
-        });
+      for (const add of found) add(row, i, k);
       return row;
     };
   }
+}
+
+/** Add the products of one function of each margin to a row of the linear block, the last margin fastest. */
+function addFunctionProducts(row, { places, columns }, functions) {
+  let products = [1];
+  columns.forEach(([start, stop], j) => {
+    const own = functions[j].slice(start, stop), before = products;
+    products = new Float64Array(before.length * own.length);
+    before.forEach((product, a) => own.forEach((value, b) => { products[a * own.length + b] = product * value; }));
+  });
+  places.forEach((place, q) => { row[place] += products[q]; });
 }
 
 /** Var(sum_f scale_f e_d(phi_f)) of independent random factors: moments T_ab of e_a and e_b. */
