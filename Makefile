@@ -1,5 +1,6 @@
 # make demo: fits, prints, plots, saves and exports a model on data that comes with the package.
 # make test: runs the tests. Both set up everything they need in .venv, once.
+# make docs: builds the site in docs/_build/html; warnings are errors, links are checked.
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
@@ -7,7 +8,7 @@ RUN := $(VENV)/bin/python
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 export TF_ENABLE_ONEDNN_OPTS ?= 0
 
-.PHONY: demo test check clean
+.PHONY: demo test check docs clean
 
 demo: $(VENV)/ready
 	$(RUN) examples/quickstart.py
@@ -20,6 +21,14 @@ check: $(VENV)/ready
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
+docs: $(VENV)/docs_ready
+	$(RUN) -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(RUN) docs/check_links.py docs/_build/html
+
+$(VENV)/docs_ready: $(VENV)/ready
+	$(RUN) -m pip install --quiet --editable ".[docs]"
+	touch $@
+
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'Python 3.11 or newer is needed: make PYTHON=python3.11')"
 	$(PYTHON) -m venv $(VENV)
@@ -28,4 +37,4 @@ $(VENV)/ready: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) demo
+	rm -rf $(VENV) demo docs/_build

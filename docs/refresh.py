@@ -1,0 +1,74 @@
+"""Write below each code block of the pages what it prints, and into docs/images what it draws.
+
+    python docs/refresh.py              all pages
+    python docs/refresh.py quickstart   one
+
+The tests hold the pages against their code; this puts the two together again after a change.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import matplotlib.pyplot as plt
+from PIL import Image
+
+from tests.docs.pages import DOCS, PAGES, Example, difference, read_examples, run_example
+
+DPI = 120
+COLOURS = 96
+
+
+def refresh(page: Path) -> None:
+    """Run a page, then rewrite what it shows."""
+    namespace: dict[str, Any] = {}
+    lines = page.read_text().split("\n")
+    written: list[tuple[Example, str]] = []
+    for example in read_examples(page):
+        printed = run_example(example, page, namespace)
+        if example.shown and difference(example.shown.text, printed):
+            written.append((example, printed))
+        if example.picture:
+            save_picture(DOCS / example.picture.text)
+        plt.close("all")
+    for example, printed in reversed(written):
+        assert example.shown is not None
+        if "..." in example.shown.text:
+            print(f"{page.name}, line {example.shown.line + 1}: `...` was written out")
+        body = [line.rstrip() for line in printed.rstrip("\n").split("\n")]
+        lines[example.shown.line + 1 : example.shown.end - 1] = body
+    page.write_text("\n".join(lines))
+
+
+def save_picture(path: Path) -> None:
+    """The current figure as a small PNG of few colours."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    plt.gcf().savefig(path, dpi=DPI)
+    with Image.open(path) as picture:
+        few = picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    few.save(path, optimize=True)
+
+
+def main(names: list[str]) -> None:
+    """Refresh the pages of these names, or all; each in a folder of its own."""
+    home = Path.cwd()
+    for page in PAGES:
+        if (not names or page.stem in names) and read_examples(page):
+            with tempfile.TemporaryDirectory() as folder:
+                os.chdir(folder)
+                refresh(page)
+                os.chdir(home)
+            print(page.name)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
