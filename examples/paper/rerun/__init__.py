@@ -1,0 +1,1 @@
+"""What the experiments share: simulation, fits, boosting, tables and pictures."""
