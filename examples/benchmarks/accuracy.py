@@ -29,64 +29,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from comparison.encoding import as_categories, as_codes
+from comparison.problems import TASKS, Split, load, split
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 logging.getLogger("tensorflow").setLevel(logging.ERROR)  # many models in one process are what is wanted
-
-
-@dataclass(frozen=True)
-class Task:
-    """A data set and the figures to compare with.
-
-    Args:
-        response: column to predict.
-        paper: lowest error of the paper's two tables (labelled MSE there, but root mean squared errors).
-        target: error that D=3 is to stay below.
-        drop: columns left out.
-        digits: decimals of a printed error.
-        log1p: whether log(1 + response) is predicted, as in the paper.
-    """
-
-    response: str
-    paper: float
-    target: float
-    drop: tuple[str, ...] = ()
-    digits: int = 2
-    log1p: bool = False
-
-
-TASKS = {
-    "airfoil": Task("sound_pressure", 4.18, 1.70),
-    "concrete": Task("compressive_strength", 6.10, 3.8),
-    "diabetes": Task("disease_progression", 55.2, 54.0),
-    "energy": Task("heating_load", 3.14, 0.45, drop=("cooling_load",), digits=3),
-    "forest_fires": Task("area", 1.388, 1.31, digits=3, log1p=True),
-    "yacht": Task("residuary_resistance", 1.50, 0.70, digits=3),
-    "naval": Task("compressor_decay", 0.002, 0.001, drop=("turbine_decay",), digits=5),
-}
-
-
-@dataclass(frozen=True)
-class Split:
-    """Training and test rows of one seed."""
-
-    train: pd.DataFrame
-    test: pd.DataFrame
-    response: str
-    seed: int
-
-    @property
-    def features(self) -> list[str]:
-        return [name for name in self.train if name != self.response]
-
-    @property
-    def texts(self) -> list[str]:
-        """Names of the features that are no numbers."""
-        return [name for name in self.features if not pd.api.types.is_numeric_dtype(self.train[name])]
-
-    @property
-    def y(self) -> pd.Series:
-        return self.train[self.response]
 
 
 # Predictions of the test rows, and what else is to be kept.
@@ -109,20 +56,6 @@ class Method:
     @property
     def installed(self) -> bool:
         return find_spec(self.module.partition(".")[0]) is not None
-
-
-def load(folder: Path, name: str) -> pd.DataFrame:
-    task = TASKS[name]
-    data = pd.read_csv(folder / f"{name}.csv").drop(columns=list(task.drop))
-    if task.log1p:
-        data[task.response] = np.log1p(data[task.response])
-    return data[[column for column in data if data[column].nunique() > 1]]
-
-
-def split(data: pd.DataFrame, response: str, seed: int) -> Split:
-    rows = np.random.default_rng(seed).permutation(len(data))
-    test, train = np.split(rows, [len(data) // 5])
-    return Split(data.iloc[train], data.iloc[test], response, seed)
 
 
 def ahofm(order: int) -> Predict:
@@ -170,11 +103,7 @@ def histogram_boosting(rows: Split) -> tuple[np.ndarray, dict[str, Any]]:
     """scikit-learn's; texts as categories, a level without training rows counts as missing."""
     from sklearn.ensemble import HistGradientBoostingRegressor
 
-    train, test = rows.train[rows.features].copy(), rows.test[rows.features].copy()
-    for name in rows.texts:
-        levels = sorted(train[name].unique())
-        train[name] = pd.Categorical(train[name], levels)
-        test[name] = pd.Categorical(test[name].where(test[name].isin(levels)), levels)
+    train, test = as_categories(rows, rows.train), as_categories(rows, rows.test)
     model = HistGradientBoostingRegressor(categorical_features="from_dtype", random_state=rows.seed)
     return model.fit(train, rows.y).predict(test), {}
 
@@ -187,13 +116,7 @@ def pygam(rows: Split) -> tuple[np.ndarray, dict[str, Any]]:
     from pygam import LinearGAM, f, s
     from pygam.terms import TermList
 
-    train, test = rows.train[rows.features].copy(), rows.test[rows.features].copy()
-    for name in rows.texts:
-        levels = sorted(train[name].unique())
-        most = levels.index(train[name].mode()[0])
-        codes = {level: code for code, level in enumerate(levels)}
-        train[name] = train[name].map(codes)
-        test[name] = test[name].map(codes).fillna(most).astype(int)
+    train, test = as_codes(rows, rows.train), as_codes(rows, rows.test)
     terms = [f(j) if name in rows.texts else s(j) for j, name in enumerate(rows.features)]
     model = LinearGAM(TermList(*terms))
     model.gridsearch(train.to_numpy(float), rows.y.to_numpy(), progress=False)

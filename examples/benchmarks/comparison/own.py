@@ -1,0 +1,43 @@
+"""This library: the variational solver, which nobody has to tune, and a choice of D and F beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from comparison.fitted import Fitted
+from comparison.problems import Split
+
+LEVEL = 0.95
+
+
+def ahofm(rows: Split, order: int = 3, rank: int | None = None) -> Fitted:
+    """All smooth interactions up to `order`; everything else as it is by default."""
+    import ahofm_keras as ak
+
+    given = "" if rank is None else f", F={rank}"
+    terms = "s(.)" if order == 1 else f"ahofm(., D={order}{given})"
+    model = ak.AdditiveModel(f"{rows.response} ~ {terms}", rows.train, seed=rows.seed)
+    model.fit(rows.train, verbose=0)
+
+    def spread(data: pd.DataFrame) -> np.ndarray:
+        frame = model.predict(data, interval=LEVEL)
+        width = (frame["predictive_upper"] - frame["predictive_lower"]).to_numpy()
+        return width / (2 * stats.norm.ppf((1 + LEVEL) / 2))
+
+    return Fitted(model.predict, spread)
+
+
+def pairs(rows: Split) -> Fitted:
+    return ahofm(rows, order=2)
+
+
+def triples(rows: Split) -> Fitted:
+    return ahofm(rows, order=3)
+
+
+def candidates(rows: Split) -> list[dict[str, Any]]:
+    return [{"order": 1}, *({"order": order, "rank": rank} for order in (2, 3) for rank in (5, 10))]
