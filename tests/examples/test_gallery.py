@@ -1,0 +1,114 @@
+"""Every story of the gallery runs in its quick form, finds what it tells, and draws its picture."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import pytest
+
+GALLERY = Path(__file__).parents[2] / "examples" / "gallery"
+DOCS = Path(__file__).parents[2] / "docs"
+STORIES = sorted(path.stem for path in GALLERY.glob("*.py") if path.stem != "telling")
+
+
+@pytest.fixture
+def tell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Run a story as its command line does: what it found, what it printed; its picture is checked."""
+    monkeypatch.syspath_prepend(GALLERY)
+    monkeypatch.delenv("AHOFM_DATA", raising=False)
+    before = mpl.rcParams.copy()
+
+    def run(story: str) -> tuple[dict[str, Any], str]:
+        monkeypatch.setattr(sys, "argv", [f"{story}.py", "--quick", "--out", str(tmp_path)])
+        found = importlib.import_module(story).main()
+        image = plt.imread(tmp_path / f"{story}.png")
+        assert image.shape[0] > 300
+        assert image.shape[1] > 1000
+        assert image.std() > 0.05
+        assert (tmp_path / f"{story}.png").stat().st_size < 120_000
+        assert not plt.get_fignums()
+        assert {key: mpl.rcParams[key] for key in ("font.size", "axes.titlesize")} == {
+            key: before[key] for key in ("font.size", "axes.titlesize")
+        }
+        return found, capsys.readouterr().out
+
+    yield run
+    for name in (*STORIES, "telling"):
+        sys.modules.pop(name, None)
+
+
+def test_pairs_forecast_the_strength_of_new_mixtures_better(tell) -> None:
+    found, text = tell("concrete")
+    assert "Simulated samples (quick form): 240" in text
+    assert found["and all pairs"] < 0.85 * found["main effects"]
+    # Abrams' law with the medians of the other ingredients.
+    assert found["recipe"] == pytest.approx(310, abs=25)
+
+
+def test_the_offset_makes_young_drivers_dangerous(tell) -> None:
+    found, text = tell("claims")
+    assert found["truth"] > 5
+    assert found["offset"] > 0.6 * found["truth"]
+    assert found["no offset"] < 0.3 * found["truth"]
+    assert found["inside"] > 0.8
+    assert "rural" in text
+
+
+def test_forecasts_of_readmission_beat_the_mean_and_hospitals_are_shrunk(tell) -> None:
+    found, text = tell("hospitals")
+    assert found["brier"] < 0.9 * found["same"]
+    assert found["fit"] < found["raw"]
+    assert found["held"] > 0.6
+    assert text.count("% to ") == 5
+
+
+def test_a_map_that_changes_needs_all_three_features(tell) -> None:
+    found, _ = tell("air")
+    assert found["all interactions"] < 0.6 * found["a map and a daily course"]
+    assert found["exact tensor product"] < 0.7 * found["a map and a daily course"]
+
+
+def test_the_true_pair_and_triple_are_ranked_first_and_refined(tell) -> None:
+    found, text = tell("triple")
+    assert found["pairs"] == "gene_02:gene_09"
+    assert found["triples"] == "gene_04:gene_11:gene_17"
+    assert found["refined"] < 0.3
+    assert found["refined"] < found["screened"]
+    assert "ti(gene_04, gene_11, gene_17)" in text
+
+
+def test_the_season_changes(tell) -> None:
+    found, _ = tell("season")
+    assert found["changing"] < 0.5 * found["fixed"]
+    assert 0.03 < found["share"] < 0.12
+    assert found["held"] > 0.8
+
+
+def test_what_is_served_is_what_was_predicted(tell) -> None:
+    found, text = tell("served")
+    assert found["loaded"] < 1e-6
+    assert found["served"] < 1e-5
+    assert '"district": "' in text
+
+
+def test_the_page_has_every_story_with_its_picture_and_command() -> None:
+    page = (DOCS / "gallery.md").read_text()
+    for story in STORIES:
+        assert f"images/gallery/{story}.png" in page
+        assert f"python examples/gallery/{story}.py" in page
+        assert (DOCS / "images" / "gallery" / f"{story}.png").stat().st_size < 120_000
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_the_lines_on_the_page_are_those_of_the_script(story: str) -> None:
+    page = (DOCS / "gallery.md").read_text()
+    script = {line.strip() for line in (GALLERY / f"{story}.py").read_text().split("\n")}
+    (section,) = [own for own in page.split("\n## ") if f"python examples/gallery/{story}.py" in own]
+    (block,) = re.findall(r"```py\n(.*?)```", section, re.S)
+    assert [line for line in block.split("\n") if line.strip() and line.strip() not in script] == []
