@@ -97,7 +97,7 @@ def fit_case(size: SparsitySize, case: str, seed: int) -> dict[str, Any]:
     keras.utils.clear_session(free_memory=True)
     model = ak.AdditiveModel("y ~ ahofm(., D=3)", train)
     start = time.perf_counter()
-    model.fit(train, verbose=0)
+    model.fit(train, restarts=0, verbose=0)
     seconds = time.perf_counter() - start
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ak.AhofmWarning)  # fresh rows just outside the training range

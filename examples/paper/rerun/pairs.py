@@ -135,7 +135,7 @@ def _fit_keras(
     keras.utils.clear_session(free_memory=True)
     model = ak.AdditiveModel(formula_of(truth, method), train)
     start = time.perf_counter()
-    model.fit(train, solver=method.solver or "variational", verbose=0)
+    model.fit(train, solver=method.solver or "variational", restarts=0, verbose=0)
     seconds = time.perf_counter() - start
     axis = grid_axis()
     with warnings.catch_warnings():
