@@ -53,22 +53,6 @@ def test_a_saved_model_gives_the_same(
     )
 
 
-def test_an_exported_model_gives_the_same(
-    fitted: ak.AdditiveModel, frame: pd.DataFrame, tmp_path: Path
-) -> None:
-    fitted.export(tmp_path / "1", verbose=False)
-    serve = tf.saved_model.load(str(tmp_path / "1")).signatures["uncertainty"]
-    kinds = {"number": tf.float64, "text": tf.string, "boolean": tf.bool}
-    columns = {
-        name: tf.constant(frame[name].to_numpy(), kinds[kind])
-        for name, kind in fitted.design.columns.items()
-    }
-    served = serve(**columns)
-    expected = fitted.predict(frame, type="link", interval=0.95)
-    np.testing.assert_allclose(served["link"], expected.link, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(served["link_se"], expected.se, rtol=1e-4)
-
-
 def test_intervals_need_a_posterior(frame: pd.DataFrame) -> None:
     model = ak.AdditiveModel("gaussian ~ s(x1, k=6)", frame)
     with pytest.raises(ak.NotFittedError, match="conformal"):

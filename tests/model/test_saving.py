@@ -93,6 +93,10 @@ def test_saved_model_parity(fitted: ak.AdditiveModel, frame: pd.DataFrame, tmp_p
     expected = fitted.predict(frame, type="terms")
     np.testing.assert_allclose(sum(terms.values()), expected.sum(axis=1), rtol=1e-4, atol=1e-5)
     assert len(terms) == expected.shape[1]
+    spread = served.signatures["uncertainty"](**inputs)
+    expected = fitted.predict(frame, type="link", interval=0.95)
+    np.testing.assert_allclose(spread["link"], expected.link, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(spread["link_se"], expected.se, rtol=1e-4)
 
 
 def test_saved_model_loads_where_the_package_was_never_imported(
