@@ -57,6 +57,28 @@ def read_columns(data: Any, names: Iterable[str], kinds: Mapping[str, str] | Non
     return _same_length(columns, data)
 
 
+def read_levels(data: Any, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Levels of the columns that are a pandas Categorical, in the order of their categories.
+
+    As in R's `factor()` the order is the user's. Categories that no row has are left out: nothing can be
+    learned of them.
+
+    Args:
+        data: as `read_columns` takes it.
+        names: columns to look at.
+
+    Returns:
+        Texts as `read_columns` gives them; columns of other kinds are not there.
+    """
+    found = {}
+    for name in names:
+        values = _find_column(data, name)
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            occurring = values.cat.remove_unused_categories().cat.categories
+            found[name] = tuple(dict.fromkeys(map(_text, occurring)))
+    return found
+
+
 def kind_of(values: np.ndarray) -> str:
     """`"number"`, `"text"` or `"boolean"`, of an array made by `read_columns`."""
     return {"f": NUMBER, "b": BOOLEAN}.get(values.dtype.kind, TEXT)
@@ -83,6 +105,8 @@ def _as_series(values: Any, name: str) -> pd.Series:
     if isinstance(values, list | tuple) and any(isinstance(v, str | bytes) for v in values):
         # NumPy would turn what stands between texts, a missing value too, into texts.
         return pd.Series(list(values), dtype=object)
+    if isinstance(values, pd.Categorical | pd.CategoricalIndex):
+        return pd.Series(values)
     try:
         array = np.asarray(values)
     except ValueError:

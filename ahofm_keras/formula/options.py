@@ -145,6 +145,7 @@ _AFM = {
     "F": _RANK,
     "df": _or_dict(_or_tuple(_number(0, strictly=True))),
     "k": _or_dict(_whole(2)),
+    "bs": _or_dict(_one_of(*BASES)),
     "knots": _or_dict(_knots),
     "main": _TRUTH,
     "center": _TRUTH,

@@ -28,7 +28,7 @@ class Posterior(keras.layers.Layer):
         intercept: whether there is one.
         columns: number of design columns of the linear terms.
         penalised: for each smooth and tensor product a dict with `pure`, `features` (basis and place in
-            it, of each margin) and `transforms`.
+            it, of each margin), `transforms`, and for a random effect `eigenvalues` of its penalty.
         interactions: for each order of each interaction term a dict with `order`, `rank`, `features`
             and `transforms`.
 
@@ -96,9 +96,27 @@ class Posterior(keras.layers.Layer):
         )
 
     def call(self, bases: Sequence[Array], columns: Array = None) -> Array:
-        variance = self._linear_variance(bases, columns)
+        variance = self._linear_variance(bases, columns) + self._new_levels_variance(bases)
         for place, entry in enumerate(self.interactions):
             variance = variance + self._interaction_variance(place, entry, bases)
+        return variance
+
+    def _new_levels_variance(self, bases: Sequence[Array]) -> Array:
+        """What the effects of levels that were not seen in training add, 0 at those that were."""
+        variance: Array = 0.0
+        for place, entry in enumerate(self.penalised):
+            if entry.get("eigenvalues") is None:
+                continue
+            (transform,), ((group, within),) = entry["transforms"], entry["features"]
+            logarithms = self.linear_smoothing[place]
+            precisions = ops.exp(logarithms[0]) * np.asarray(entry["eigenvalues"], float)
+            precisions = precisions + ops.exp(logarithms[-1])
+            known = precisions > 0  # a flat prior says nothing of a new level
+            shares = ops.where(known, _new_level_weights(transform), np.zeros(transform.shape[1]))
+            new = self.dispersion * ops.sum(shares / ops.where(known, precisions, 1.0))
+            # A level has one function, which is 1 there; a level that was not seen has none.
+            seen = ops.sum(bases[group][within, : len(transform)], axis=0) > 0.5
+            variance = variance + ops.where(seen, ops.zeros_like(new), new)
         return variance
 
     def _linear_variance(self, bases: Sequence[Array], columns: Array) -> Array:
@@ -151,6 +169,28 @@ def _with_arrays(entry: dict[str, Any]) -> dict[str, Any]:
 
 def _with_lists(entry: dict[str, Any]) -> dict[str, Any]:
     return {**entry, "transforms": [t.tolist() for t in entry["transforms"]]}
+
+
+def _new_level_weights(transform: np.ndarray) -> np.ndarray:
+    """h with which the variance of a new level's effect is dispersion sum_m h_m / precision_m.
+
+    Levels b_1..b_M of variance v each, and a new one, are exchangeable. The effects of the model are
+    those of the levels less their mean over the rows, b_j - sum_k p_k b_k with p the shares of the rows,
+    and its constant has that mean. A new level contributes 0 in the place of b_new - sum_k p_k b_k, of
+    which the data says nothing beyond the constant, and whose variance is v (1 + sum_k p_k^2). For
+    levels of equal shares that is v (1 + 1 / M), as for a new value after the mean of M others.
+
+    The coefficients T w of the levels have the prior covariance v (I - p p' / p'p), so v is its trace
+    over its rank: dispersion sum_m (T'T)_mm / precision_m / (M - 1). T'T is diagonal and T T' is
+    diag(1 / p) - 1 1', from which p follows. Functions that are not centred lack the terms of the mean.
+
+    Args:
+        transform: T `(M, r)`, from coordinates to effects of the levels.
+    """
+    levels, rank = transform.shape
+    squares = np.square(transform)
+    shares = 1 / (1 + squares.sum(axis=1)) if rank < levels else np.zeros(levels)
+    return np.asarray(squares.sum(axis=0) * (1 + np.sum(shares**2)) / rank)
 
 
 def _coordinates(bases: Sequence[Array], where: Sequence[int], transform: np.ndarray) -> Array:

@@ -21,5 +21,7 @@ def reopened(layer: Any, weights: Iterable[Any]) -> Iterator[None]:
     layer._tracker.unlock()
     for weight in list(weights):
         layer._untrack_variable(weight)
-    yield
-    layer._tracker.lock()
+    try:
+        yield
+    finally:
+        layer._tracker.lock()

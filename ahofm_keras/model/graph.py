@@ -28,6 +28,7 @@ from ahofm_keras.terms import (
     InteractionTerm,
     LinearTerm,
     OffsetTerm,
+    PenalisedTerm,
     SmoothTerm,
     TensorTerm,
 )
@@ -246,6 +247,13 @@ def _offset(
     return offset
 
 
+def _random_effect(term: PenalisedTerm, design: Design) -> list[float] | None:
+    """Eigenvalues of the penalty where a term is a random effect, of which there may be new levels."""
+    feature = design.features[term.places[0]]
+    is_random = isinstance(term, SmoothTerm) and feature.basis.kind == "re"
+    return feature.eigenvalues.tolist() if is_random else None
+
+
 def attach_posterior(graph: Graph, design: Design) -> tuple[Posterior, Tensor]:
     """The layer that holds the posterior of all coefficients, and the variance of the predictor."""
     penalised = [
@@ -253,6 +261,7 @@ def attach_posterior(graph: Graph, design: Design) -> tuple[Posterior, Tensor]:
             "pure": term.pure,
             "features": [list(graph.bases.place[position]) for position in term.places],
             "transforms": [design.features[position].transform for position in term.places],
+            "eigenvalues": _random_effect(term, design),
         }
         for term in design.penalised()
     ]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ahofm_keras.data import column_names, kind_of, read_columns
+from ahofm_keras.data import column_names, kind_of, read_columns, read_levels
 from ahofm_keras.errors import DataError
 from ahofm_keras.families import Family
 from ahofm_keras.formula import parse_formula
@@ -40,7 +40,10 @@ def learn_state(
     rows = len(next(iter(columns.values())))
     if len(y) != rows:
         raise DataError(f"The response has {len(y)} values, the data {rows} rows.")
-    design = fit_terms(parsed, columns, kinds, df_kind=df_kind, extrapolation=extrapolation)
+    levels = read_levels(data, columns)
+    design = fit_terms(
+        parsed, columns, kinds, levels=levels, df_kind=df_kind, extrapolation=extrapolation
+    )
     offset = sum((term.evaluate(columns) for term in design.of_kind(OffsetTerm)), start=0.0)
     state = {
         "formula": parsed.text,

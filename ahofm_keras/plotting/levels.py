@@ -20,7 +20,7 @@ _LETTER_WIDTH = 0.075
 
 
 def draw_levels(ax: Any, effect: Effect, look: Look) -> list[str]:
-    """The levels of a category as points with bars, from the lowest to the highest.
+    """The levels of a category as points with bars, in the order of `level_frame`.
 
     Long names stand along the vertical axis. Of very many levels the largest effects are shown.
     """
@@ -55,7 +55,10 @@ def draw_levels(ax: Any, effect: Effect, look: Look) -> list[str]:
 
 
 def level_frame(effect: Effect, level: float, most: int = MOST_LEVELS) -> pd.DataFrame:
-    """Levels from the lowest to the highest effect; true and false, and numbers, in their own order.
+    """Levels from the lowest to the highest effect; those with an order of their own in that order.
+
+    True and false, numbers, and the categories of a pandas Categorical have one; texts that stand in
+    the order of the alphabet have none.
 
     Returns:
         `level`, `fit`, where known `lower` and `upper`, and `shown`: which ones fit on a picture.
@@ -65,7 +68,8 @@ def level_frame(effect: Effect, level: float, most: int = MOST_LEVELS) -> pd.Dat
         frame["lower"], frame["upper"] = effect.band(level)
     strongest = np.argsort(-np.abs(frame["fit"].to_numpy()), kind="stable")
     frame["shown"] = np.isin(np.arange(len(frame)), strongest[:most])
-    if isinstance(effect.grid[0][0], str):
+    levels = list(effect.grid[0])
+    if isinstance(levels[0], str) and levels == sorted(levels):
         frame = frame.sort_values("fit", kind="stable")
     return frame.reset_index(drop=True)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ahofm_keras.formula import TermSpec
@@ -11,6 +11,7 @@ from ahofm_keras.terms.tensors import default_margin_df, margin_degrees
 from ahofm_keras.transforms import Expression
 
 DEFAULT_RANK = 5
+BASIS_OPTIONS = ("bs", "k", "knots")
 
 
 def option_of(spec: TermSpec, option: str, feature: Expression) -> Any:
@@ -19,6 +20,34 @@ def option_of(spec: TermSpec, option: str, feature: Expression) -> Any:
     if not isinstance(value, dict):
         return value
     return value.get(feature.arguments[0] if feature.is_column else str(feature))
+
+
+def basis_options(spec: TermSpec, feature: Expression) -> dict[str, Any]:
+    """What an interaction says of the basis of one of its features.
+
+    One k, or one way to place knots, is that of the features with knots: it says nothing of levels.
+    """
+    said = {option: option_of(spec, option, feature) for option in BASIS_OPTIONS}
+    if said["bs"] == "re":
+        return {"bs": "re"}
+    return {option: value for option, value in said.items() if value is not None}
+
+
+def with_own_smooth(spec: TermSpec, feature: Expression, terms: Iterable[TermSpec]) -> dict[str, Any]:
+    """What an interaction says of the basis of a feature; what it does not say, as the feature's `s()`.
+
+    Args:
+        spec: of the interaction.
+        feature: one of its features, no category.
+        terms: of the formula.
+    """
+    said = basis_options(spec, feature)
+    own = [term for term in terms if term.kind == "s" and term.features == (feature,)]
+    # Levels have neither knots nor a number of functions: nothing of them goes with what splines have.
+    if not own or (said and "re" in (said.get("bs"), own[0].options.get("bs"))):
+        return said
+    before = {option: own[0].options[option] for option in BASIS_OPTIONS if option in own[0].options}
+    return {**before, **said}
 
 
 def largest_df(spec: TermSpec) -> list[float]:

@@ -13,7 +13,14 @@ from ahofm_keras.errors import DataError
 from ahofm_keras.formula import Formula, TermSpec
 from ahofm_keras.formula.margins import margin_option, said_of_margin
 from ahofm_keras.formula.options import interaction_orders
-from ahofm_keras.terms.asked import df_by_order, largest_df, option_of, ranks
+from ahofm_keras.terms.asked import (
+    basis_options,
+    df_by_order,
+    largest_df,
+    option_of,
+    ranks,
+    with_own_smooth,
+)
 from ahofm_keras.terms.doubles import warn_of_doubles
 from ahofm_keras.terms.features import Feature, FeaturePool, Request, feature_values
 from ahofm_keras.terms.linear import LinearCoder
@@ -109,6 +116,7 @@ def fit_terms(
     columns: Mapping[str, np.ndarray],
     kinds: Mapping[str, str],
     *,
+    levels: Mapping[str, tuple[str, ...]] | None = None,
     df_kind: str = "2H-HH",
     extrapolation: str = "clip",
 ) -> Design:
@@ -118,13 +126,14 @@ def fit_terms(
         formula: parsed.
         columns: raw columns that the formula uses, checked.
         kinds: kind of each column.
+        levels: of the columns of categories whose levels have an order; others have their own.
         df_kind: definition of degrees of freedom, `"2H-HH"` or `"H"`.
         extrapolation: `"clip"`, `"linear"` or `"error"`.
 
     Raises:
         DataError, FormulaError: a constant feature, a df that cannot be reached, too few rows.
     """
-    return _Fitter(formula, columns, df_kind, extrapolation).design(kinds)
+    return _Fitter(formula, columns, levels or {}, df_kind, extrapolation).design(kinds)
 
 
 class _Fitter:
@@ -132,14 +141,15 @@ class _Fitter:
         self,
         formula: Formula,
         columns: Mapping[str, np.ndarray],
+        levels: Mapping[str, tuple[str, ...]],
         df_kind: str,
         extrapolation: str,
     ) -> None:
         self.formula = formula
         self.columns = columns
-        self.pool = FeaturePool(columns, extrapolation)
+        self.pool = FeaturePool(columns, levels, extrapolation)
         self.smoother = Smoother(self.pool, df_kind)
-        self.coder = LinearCoder(columns, formula.intercept)
+        self.coder = LinearCoder(columns, levels, formula.intercept)
         self.terms: list[Term] = []
         self.names: set[str] = set(columns)
         self.main_effects: set[Expression] = set()
@@ -187,10 +197,8 @@ class _Fitter:
         if spec.kind == "hofm":
             return replace(spec, kind="linear", features=(feature,), options={}, call="")
         options: dict[str, Any] = {"center": spec.options.get("center", True)}
-        for option in ("k", "knots"):
-            value = option_of(spec, option, feature)
-            if value is not None and not self._is_category(feature):
-                options[option] = value
+        if not self._is_category(feature):
+            options |= basis_options(spec, feature)
         df = option_of(spec, "df", feature)
         if df is not None:
             options["df"] = df[0] if isinstance(df, tuple) else df
@@ -312,15 +320,12 @@ class _Fitter:
         return InteractionTerm(spec.label, self._name(spec.label), tuple(places), tuple(fitted))
 
     def _interaction_feature(self, spec: TermSpec, feature: Expression) -> int:
-        """The feature's basis: as the interaction asks, else as its own `s()` asks (cyclic, say)."""
-        center = spec.options.get("center", True)
-        if self._is_category(feature):
-            return self.pool.position(feature, Request("re", center=center), spec)
-        size, knots = option_of(spec, "k", feature), option_of(spec, "knots", feature)
-        own = [t for t in self.formula.terms if t.kind == "s" and t.features == (feature,)]
-        if own and size is None and knots is None:
-            return self.pool.position(feature, replace(self._request(own[0]), center=center), spec)
-        request = Request("ps", size, self.reach[feature, False], knots or "adaptive", center)
+        """The feature's basis: what the interaction does not say is as in its own `s()`, cyclic say."""
+        asked = {"bs": option_of(spec, "bs", feature) or "re"}
+        self._check_category(spec, feature, asked, 'leave its `bs` out, or use "re"')
+        options = with_own_smooth(spec, feature, self.formula.terms)
+        options["center"] = spec.options.get("center", True)
+        request = self._request(replace(spec, kind="s", features=(feature,), options=options))
         return self.pool.position(feature, request, spec)
 
     def _fit_hofm(self, spec: TermSpec) -> InteractionTerm:

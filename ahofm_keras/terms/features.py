@@ -107,8 +107,14 @@ class Request:
 class FeaturePool:
     """Learns features from the training columns, each once."""
 
-    def __init__(self, columns: Mapping[str, np.ndarray], extrapolation: str) -> None:
+    def __init__(
+        self,
+        columns: Mapping[str, np.ndarray],
+        levels: Mapping[str, tuple[str, ...]],
+        extrapolation: str,
+    ) -> None:
         self.columns = columns
+        self.levels = levels
         self.extrapolation = extrapolation
         self.features: list[Feature] = []
         self._orthogonal: list[DemmlerReinsch] = []
@@ -164,6 +170,21 @@ def feature_values(
     return values
 
 
+def find_levels(
+    expression: Expression, values: np.ndarray, known: Mapping[str, tuple[str, ...]]
+) -> tuple[Any, ...]:
+    """Levels of a category in their order, which every term of it shares.
+
+    Args:
+        expression: the column, or `C()` of it.
+        values: its training values.
+        known: levels of the columns that have an order; of all others texts stand in the order of the
+            alphabet, numbers rising.
+    """
+    given = known.get(next(expression.columns())) if values.dtype == object else None
+    return given or tuple(sorted(set(values.tolist())))
+
+
 def check_finite(expression: Expression, values: np.ndarray, columns: Mapping[str, np.ndarray]) -> None:
     """Raise a `DataError` where a function of the formula has no finite value, or a huge one."""
     if values.dtype.kind != "f":
@@ -190,7 +211,10 @@ def _learn(
     distinct = len(set(values)) if values.dtype == object else len(np.unique(values))
     if distinct < 2:
         raise constant_column(expression, spec)
-    basis = _make_basis(request, values, distinct, pool.extrapolation, spec)
+    if request.kind == "re":
+        basis = make_levels(find_levels(expression, values, pool.levels))
+    else:
+        basis = _make_basis(request, values, distinct, pool.extrapolation, spec)
     gram, means = _gram(basis, values)
     orthogonal = orthogonalise(
         gram,
@@ -220,8 +244,6 @@ def constant_column(expression: Expression, spec: TermSpec) -> DataError:
 def _make_basis(
     request: Request, values: np.ndarray, distinct: int, extrapolation: str, spec: TermSpec
 ) -> Basis:
-    if request.kind == "re":
-        return make_levels(tuple(sorted(set(values.tolist()))))
     if request.kind == "linear":
         return make_linear(values)
     cyclic = request.kind == "cp"

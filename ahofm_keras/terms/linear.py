@@ -11,7 +11,7 @@ from patsy import Term as PatsyTerm
 from patsy.redundancy import pick_contrasts_for_term
 
 from ahofm_keras.formula import TermSpec
-from ahofm_keras.terms.features import constant_column, feature_values
+from ahofm_keras.terms.features import constant_column, feature_values, find_levels
 from ahofm_keras.terms.records import Factor, LinearTerm
 from ahofm_keras.transforms import Expression, evaluate_expression, learn_expression
 
@@ -25,8 +25,14 @@ class LinearCoder:
     leaves its first level out, `a:b` without `a` does not. patsy's own rule decides.
     """
 
-    def __init__(self, columns: Mapping[str, np.ndarray], intercept: bool) -> None:
+    def __init__(
+        self,
+        columns: Mapping[str, np.ndarray],
+        levels: Mapping[str, tuple[str, ...]],
+        intercept: bool,
+    ) -> None:
         self.columns = columns
+        self.levels = levels
         self.intercept = intercept
         # What is used up depends on the numbers that the levels are multiplied with.
         self._used: dict[frozenset[Expression], set[Any]] = {}
@@ -62,7 +68,7 @@ class LinearCoder:
     def _factor(self, expression: Expression, spec: TermSpec) -> Factor:
         values = feature_values(expression, self.columns, spec)
         if expression.is_category or values.dtype.kind != "f":
-            levels = tuple(sorted(set(values.tolist())))
+            levels = find_levels(expression, values, self.levels)
             if len(levels) < 2:
                 raise constant_column(expression, spec)
             return Factor(expression, levels)

@@ -167,7 +167,7 @@ OPTIONS: list[Row] = [
      "Unknown argument `foo` of `s()`. Known: `bs`, `df`, `k`, `knots`, `sp`."),
     ("y ~ afm(x, z, D=3)",
      "              ^^^",
-     "Unknown argument `D` of `afm()`. Known: `F`, `center`, `df`, `k`, `knots`, `main`."),
+     "Unknown argument `D` of `afm()`. Known: `F`, `bs`, `center`, `df`, `k`, `knots`, `main`."),
     ("y ~ s(x, k=1)",
      "         ^^^",
      "`k` of `s()` must be a whole number of at least 2.\n    Received: k=1."),
