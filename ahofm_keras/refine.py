@@ -7,8 +7,9 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from ahofm_keras.data import NUMBER
+from ahofm_keras.data import NUMBER, TEXT
 from ahofm_keras.effects.groups import Subset
 from ahofm_keras.effects.names import check_count
 from ahofm_keras.effects.parts import NOTHING, Parts
@@ -18,6 +19,7 @@ from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.arguments import check_share, check_unknown
 from ahofm_keras.model.record import SAMPLE_ROWS
 from ahofm_keras.terms import InteractionTerm, TensorTerm
+from ahofm_keras.terms.asked import with_own_smooth
 from ahofm_keras.transforms import Expression
 
 
@@ -87,7 +89,7 @@ def refine(
     chosen = _choose(parts, _orders(model, order), top, least or 0.0)
     rows = _training_rows(model, data, options)
     parsed = parse_formula(model.formula)
-    exact = [_exact(parsed, features, k, df) for features in chosen]
+    exact = [_exact(model, parsed, features, k, df) for features in chosen]
     formula = model.formula
     if not keep:
         first, *exact = [*_main_terms(model, parsed), *exact]
@@ -105,7 +107,7 @@ def refine(
         refined.compile_from_config({**model.get_compile_config(), "own_compile": True})
     if fit:
         assert model.record is not None
-        refined.fit(rows, **{"solver": model.record.solver, **options})
+        refined.fit(rows, **{"solver": model.record.solver, **_class_weight(model, options), **options})
     return refined
 
 
@@ -178,6 +180,14 @@ def _report_few(found: int, top: int, shares: dict[Subset, float], exact: int, l
     warn(f"{found} interactions are refined, not {top}: {of_them}.")
 
 
+def _class_weight(model: AdditiveModel, options: dict[str, Any]) -> dict[str, Any]:
+    """The weights of classes that the model was fitted with, unless others are given for the rows."""
+    record = model.record
+    if record is None or record.class_weight is None or options.get("sample_weight") is not None:
+        return {}
+    return {"class_weight": dict(enumerate(record.class_weight))}
+
+
 def _training_rows(model: AdditiveModel, data: Any, options: dict[str, Any]) -> Any:
     """The rows given, else all those of the fit; puts their weights into the options of `fit`."""
     record = model.record
@@ -205,21 +215,47 @@ def _training_rows(model: AdditiveModel, data: Any, options: dict[str, Any]) -> 
         )
     if sample.weight is not None:
         options.setdefault("sample_weight", sample.weight)
-    return {**sample.columns, model.response.arguments[0]: sample.y}
+    columns = {name: _with_order(model, name, values) for name, values in sample.columns.items()}
+    return {**columns, model.response.arguments[0]: sample.y}
 
 
-def _exact(parsed: Formula, features: list[Expression], k: Any, df: Any) -> str:
-    """An exact interaction as a formula writes it, with knots as the `ahofm()` has them."""
-    texts = list(map(str, features))
+def _with_order(model: AdditiveModel, name: str, values: np.ndarray) -> Any:
+    """A column with the order of its levels, where it holds texts."""
+    if model.design.columns[name] != TEXT:
+        return values
+    own = [
+        v for v in model.design.variables() if v.is_category and list(v.expression.columns()) == [name]
+    ]
+    # Rows of another data set than the model's may have other levels too.
+    return pd.Categorical(values, list(dict.fromkeys([*own[0].levels, *values]))) if own else values
+
+
+def _exact(model: AdditiveModel, parsed: Formula, features: list[Expression], k: Any, df: Any) -> str:
+    """An exact interaction as a formula writes it, with the bases and knots that the `ahofm()` has."""
+    texts, options = list(map(str, features)), {"k": k, "df": df}
     for spec in parsed.terms:
         if spec.kind == "ahofm" and set(texts) <= set(map(str, spec.features)):
-            knots = spec.options.get("knots")
-            if isinstance(knots, dict):
-                knots = tuple(_of_feature(knots, feature) for feature in features)
+            # Where it says nothing of them, `ti()` takes those of the features' own `s()` too.
+            if {"bs", "knots"} & set(spec.options):
+                said = [_basis_of(model, parsed, spec, feature) for feature in features]
+                options |= {option: _by_margin([each[option] for each in said]) for option in said[0]}
             break
-    else:
-        knots = None
-    return f"ti({', '.join([*texts, *_written({'k': k, 'df': df, 'knots': knots})])})"
+    return f"ti({', '.join([*texts, *_written(options)])})"
+
+
+def _basis_of(
+    model: AdditiveModel, parsed: Formula, spec: TermSpec, feature: Expression
+) -> dict[str, Any]:
+    """`bs` and `knots` of a feature of an `ahofm()`: its own, else those of the feature's `s()`."""
+    if _is_category(model, feature):
+        return {"bs": None, "knots": None}
+    found = with_own_smooth(spec, feature, parsed.terms)
+    return {option: found.get(option) for option in ("bs", "knots")}
+
+
+def _by_margin(values: list[Any]) -> Any:
+    """One value for all margins where they agree, else one a margin."""
+    return values[0] if len(set(values)) == 1 else tuple(values)
 
 
 def _written(options: dict[str, Any]) -> list[str]:
@@ -256,13 +292,17 @@ def _main_effect(model: AdditiveModel, spec: TermSpec, feature: Expression) -> s
     """The main effect that an interaction term adds for one of its features, as a formula writes it."""
     if spec.kind == "hofm":
         return str(feature)
-    found = {option: spec.options.get(option) for option in ("k", "knots", "df", "center")}
+    found = {option: spec.options.get(option) for option in ("bs", "k", "knots", "df", "center")}
     given = {option: _of_feature(value, feature) for option, value in found.items()}
     if isinstance(given["df"], tuple):
         given["df"] = given["df"][0]
-    if feature.is_category or model.design.columns.get(_name(feature), NUMBER) != NUMBER:
+    if given["bs"] == "re" or _is_category(model, feature):
         given |= {"k": None, "knots": None}
     return f"s({', '.join([str(feature), *_written(given)])})"
+
+
+def _is_category(model: AdditiveModel, feature: Expression) -> bool:
+    return feature.is_category or model.design.columns.get(_name(feature), NUMBER) != NUMBER
 
 
 def _of_feature(value: Any, feature: Expression) -> Any:

@@ -187,6 +187,30 @@ def test_a_copy_with_other_values_is_refused(
         load("concrete")
 
 
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"a,b\n1,2\n1,2,3,4\n", "é,b\n1,2\n".encode("latin-1")],
+    ids=["empty", "ragged", "latin"],
+)
+def test_a_copy_that_is_no_table_is_named(
+    content: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "yacht.csv").write_bytes(content)
+    monkeypatch.setenv("AHOFM_DATA", str(tmp_path))
+    with pytest.raises(DataError, match=r"yacht\.csv could not be read as a CSV file: "):
+        load("yacht")
+
+
+def test_a_folder_that_may_not_be_read_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def refuse(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_file", refuse)
+    monkeypatch.setenv("AHOFM_DATA", str(tmp_path))
+    with pytest.raises(DataError, match=r"yacht\.csv could not be read .*Permission denied"):
+        load("yacht")
+
+
 def test_the_checksum_is_that_of_the_values() -> None:
     frame = pd.DataFrame({"a": [1.0, -0.0], "b": ["mar", "oct"]})
     same = pd.DataFrame({"other": [1, 0], "names": ["mar", "oct"]})
@@ -201,6 +225,8 @@ def test_unknown_names_are_corrected() -> None:
         load("Forest fire")
     with pytest.raises(DataError, match=r"Unknown data set `zzz`\. Known data sets: `airfoil`"):
         load("zzz")
+    with pytest.raises(DataError, match=r"Unknown data set `\['yacht'\]`"):
+        load(["yacht"])  # type: ignore[arg-type]
     with pytest.raises(DataError, match=r"`age` is no target of `yacht`. Targets: `residuary"):
         load("yacht", target="age")
 

@@ -166,6 +166,23 @@ def test_weights_and_compilation_are_carried_over(data: pd.DataFrame) -> None:
         ak.refine(model, data, top=1, fit=False)
 
 
+def test_weights_of_classes_are_carried_over(data: pd.DataFrame, tmp_path: Path) -> None:
+    labels = data.assign(y=(data.y > data.y.mean()).astype(float))
+    model = ak.AdditiveModel("y ~ afm(x2, x3, F=1, k=5)", labels, "bernoulli")
+    weights = {0: 1.0, 1: 4.0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ak.AhofmWarning)  # few sweeps
+        model.fit(labels, class_weight=weights, epochs=3, verbose=0)
+        model.save(tmp_path / "m.keras")
+        own = ak.refine(model, top=1, epochs=3, verbose=0)
+        loaded = ak.refine(keras.models.load_model(tmp_path / "m.keras"), labels, 1, epochs=3, verbose=0)
+        given = ak.AdditiveModel(own.formula, labels, "bernoulli")
+        given.fit(labels, class_weight=weights, epochs=3, verbose=0)
+    for found in (own, loaded):
+        assert found.record.class_weight == (1.0, 4.0)
+        np.testing.assert_allclose(found.predict(labels), given.predict(labels), atol=1e-6)
+
+
 # Errors
 
 

@@ -79,10 +79,9 @@ def load(name: str, target: str | None = None) -> Dataset:
     entry = _find(name)
     target = _choose_target(name, entry, target)
     folder = os.environ.get(FOLDER_VARIABLE)
-    path = Path(folder) / f"{name}.csv" if folder else None
-    if path is not None and path.is_file():
-        frame, origin = _read_copy(path, entry), str(path)
-    else:
+    path = Path(folder).expanduser() / f"{name}.csv" if folder else None
+    frame, origin = _read_copy(path, entry) if path else None, str(path)
+    if frame is None:
         frame, origin = _fetch(name, entry, folder), f"the published copy of `{name}`"
     _check_values(frame, entry, origin)
     others = [column for column in entry.targets if column != target]
@@ -112,7 +111,7 @@ def checksum(frame: pd.DataFrame) -> str:
 
 
 def _find(name: str) -> Entry:
-    if name in CATALOGUE:
+    if isinstance(name, str) and name in CATALOGUE:
         return CATALOGUE[name]
     close = difflib.get_close_matches(str(name).lower().replace(" ", "_"), CATALOGUE, n=1)
     meant = f" Did you mean `{close[0]}`?" if close else ""
@@ -129,8 +128,14 @@ def _choose_target(name: str, entry: Entry, target: str | None) -> str:
     return target
 
 
-def _read_copy(path: Path, entry: Entry) -> pd.DataFrame:
-    frame = pd.read_csv(path)
+def _read_copy(path: Path, entry: Entry) -> pd.DataFrame | None:
+    """The columns of a data set in a file; None where there is no such file."""
+    try:
+        if not path.is_file():
+            return None
+        frame = pd.read_csv(path)
+    except (OSError, ValueError) as error:  # pandas' own errors are ValueErrors
+        raise DataError(f"{path} could not be read as a CSV file: {str(error).strip()}.") from error
     missing = [column for column in entry.columns if column not in frame]
     if missing:
         raise DataError(

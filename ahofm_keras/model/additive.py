@@ -165,6 +165,7 @@ class AdditiveModel(CompiledModel):
 
         Where the room changes, weights and posterior of the interactions start anew.
         """
+        check_given(1, starts=starts)
         if starts == self.design.starts:
             return
         self.design = self.design.with_starts(starts)

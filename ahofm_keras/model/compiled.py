@@ -96,6 +96,19 @@ class CompiledModel(keras.Model):
         forget_posterior(self)
         return super().train_on_batch(*args, **kwargs)
 
+    def load_weights(self, filepath: Any, skip_mismatch: bool = False, **kwargs: Any) -> None:
+        """`keras.Model.load_weights`; the average of several starts needs room for them first."""
+        try:
+            super().load_weights(filepath, skip_mismatch=skip_mismatch, **kwargs)
+        except ValueError as error:
+            if "shape" not in str(error):
+                raise
+            raise DataError(
+                f"The weights in {filepath} have other shapes than those of this model. Those of the "
+                "average of a fit with `restarts=2`, say, need `model.use_starts(3)` first; a file of "
+                "`model.save` knows that by itself."
+            ) from error
+
     @contextmanager
     def one_step_an_execution(self) -> Iterator[None]:
         """Validation and prediction are few large steps, whatever training runs at once."""

@@ -120,7 +120,10 @@ def run_fit(model: Any, reader: RowReader, request: FitRequest) -> keras.callbac
     job = make_job(training, validation, request, model, solver)
     laplace = solver != "variational" and can_have_laplace(model, job)
     if request.trains and (laplace or solver == "variational"):
-        model.attach_posterior()  # before callbacks look at the weights: these stay the same arrays
+        # Before callbacks look at the weights: these stay the same arrays.
+        model.attach_posterior()
+        if solver == "variational":
+            model.use_starts(job.restarts + 1)
     began = time.perf_counter()
     with noting() as notes, own_errors():
         history = SOLVERS[solver](model, job)
@@ -148,9 +151,11 @@ def _leave_record(
     """Keep what readers of the model will ask for."""
     figures = measure_fit(model, job.training) if isinstance(job.training, Rows) else {}
     converged = not any(note.startswith(NOT_CONVERGED) for note in notes)
+    classes = request.class_weight
     record = FitRecord(
-        solver, len(history.epoch), seconds, converged, tuple(dict.fromkeys(notes)), **figures
-    )
+        solver, len(history.epoch), seconds, converged, tuple(dict.fromkeys(notes)),
+        class_weight=None if classes is None else (float(classes[0]), float(classes[1])), **figures,
+    )  # fmt: skip
     sample = reader.sample(request.x, request.y, request.sample_weight, request.seed)
     model.keep_record(record, sample)
 

@@ -31,6 +31,7 @@ class FitRecord:
         warnings: what it warned of.
         rows: number of training rows n; None after a fit from a dataset, as what follows.
         weighted: whether rows had weights.
+        class_weight: weights of the labels 0 and 1, where they were given.
         deviance: sum over training rows.
         null_deviance: of the model without terms.
         dispersion: of the response, in its own units.
@@ -45,6 +46,7 @@ class FitRecord:
     warnings: tuple[str, ...]
     rows: int | None = None
     weighted: bool = False
+    class_weight: tuple[float, float] | None = None
     deviance: float | None = None
     null_deviance: float | None = None
     dispersion: float | None = None
@@ -52,11 +54,19 @@ class FitRecord:
     edf: float | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "warnings": list(self.warnings)}
+        classes = None if self.class_weight is None else list(self.class_weight)
+        return {**asdict(self), "warnings": list(self.warnings), "class_weight": classes}
 
     @classmethod
     def from_json(cls, config: Mapping[str, Any]) -> FitRecord:
-        return cls(**{**config, "warnings": tuple(config["warnings"])})
+        classes = config.get("class_weight")
+        return cls(
+            **{
+                **config,
+                "warnings": tuple(config["warnings"]),
+                "class_weight": None if classes is None else (classes[0], classes[1]),
+            }
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,7 +36,7 @@ def fit_bcd(model: Any, job: FitJob) -> keras.callbacks.History:
             f"val_{job.monitor}", mode="min", patience=PATIENCE, restore_best_weights=True
         )
         job = job.with_callback(stopping)
-    return run_sweeps(model, job, _starts(engine, job), SWEEPS, _logs, _finish)
+    return run_sweeps(model, job, _starts(engine, job), SWEEPS * (job.restarts + 1), _logs, _finish)
 
 
 def _logs(engine: Engine) -> dict[str, float]:

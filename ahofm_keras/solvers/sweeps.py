@@ -24,8 +24,10 @@ def make_engine(model: Any, job: FitJob, *, random: bool, chosen: np.ndarray | N
     """The model as blocks, on all rows of a job or on chosen ones."""
     assert isinstance(job.training, Rows), "block solvers need rows in memory"
     rows = job.training if chosen is None else job.training.take(chosen)
+    # Several starts are fitted one by one; only their average fills the room that the model has.
+    design = model.design.with_starts(1) if random else model.design
     return Engine(
-        model.design, model.family, _weigh_classes(rows, job), model.predictor.shift,
+        design, model.family, _weigh_classes(rows, job), model.predictor.shift,
         model.predictor.scale, random=random,
     )  # fmt: skip
 
@@ -93,10 +95,9 @@ def run_sweeps(
         finish(model, engine)
     callbacks.on_train_end(logs)
     if more and not model.stop_training and epochs > first:
-        warn(
-            f"{NOT_CONVERGED} (sweep {epochs}) before it converged. "
-            "Call `fit` again to go on, or raise `epochs`."
-        )
+        # With further starts no single fit is there to go on from.
+        advice = "Raise `epochs`." if job.restarts else "Call `fit` again to go on, or raise `epochs`."
+        warn(f"{NOT_CONVERGED} (sweep {epochs}) before it converged. {advice}")
     return history
 
 

@@ -43,7 +43,8 @@ _HALVINGS = 6
 def fit_variational(model: Any, job: FitJob) -> keras.callbacks.History:
     """Fit by coordinate ascent on the evidence bound; the posterior stays in the model."""
     engine = make_engine(model, job, random=True)
-    known = read_posterior(model, engine)
+    # An average has more factors than a fit: there is nothing to go on from.
+    known = read_posterior(model, engine) if model.design.starts == 1 else None
     steps = _go_on(engine, known) if known is not None else _starts(engine, model, job)
     return run_sweeps(model, job, steps, SWEEPS * (job.restarts + 1), _logs, write_posterior)
 
@@ -60,7 +61,6 @@ def _starts(engine: Engine, model: Any, job: FitJob) -> Steps:
         yield from _one_start(engine, model, job, job.seed + start)
         reached.append((engine.bound(), engine.state()))
     if job.restarts:
-        model.use_starts(len(reached))
         average = average_states([state for _, state in reached], model.design)
         bound = float(np.mean([bound for bound, _ in reached]))
         yield from announced(engine, lambda: engine.adopt(average, bound))

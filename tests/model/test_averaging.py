@@ -30,7 +30,7 @@ def data() -> pd.DataFrame:
 def singles(data: pd.DataFrame) -> list[ak.AdditiveModel]:
     models = [ak.AdditiveModel(FORMULA, data) for _ in range(K)]
     for seed, model in enumerate(models):
-        model.fit(data, seed=seed, restarts=0, verbose=0)
+        model.history = model.fit(data, seed=seed, restarts=0, verbose=0)
     return models
 
 
@@ -98,6 +98,21 @@ def test_files_hold_it(average: ak.AdditiveModel, data: pd.DataFrame, tmp_path: 
     np.testing.assert_allclose(served(**columns)["link"], average.predict(data, type="link"), atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore")  # Keras warns of what it looks for beside the layers
+def test_weights_alone_need_room_for_them(
+    average: ak.AdditiveModel, data: pd.DataFrame, tmp_path: Path
+) -> None:
+    average.save_weights(tmp_path / "m.weights.h5")
+    model = ak.AdditiveModel(FORMULA, data)
+    with pytest.raises(ak.errors.DataError, match=r"need `model\.use_starts\(3\)` first"):
+        model.load_weights(tmp_path / "m.weights.h5")
+    with pytest.raises(ak.errors.DataError, match="`starts` must be a whole number of at least 1"):
+        model.use_starts(0)
+    model.use_starts(K)
+    model.load_weights(tmp_path / "m.weights.h5")
+    np.testing.assert_array_equal(model.predict(data), average.predict(data))
+
+
 def refit(average: ak.AdditiveModel, data: pd.DataFrame, **how: Any) -> ak.AdditiveModel:
     model = ak.AdditiveModel(FORMULA, data)
     model.fit(data, restarts=1, verbose=0)
@@ -123,6 +138,35 @@ def test_other_solvers_go_on_from_an_average(
     factors = model.get_layer(model.design.terms[-1].name).factors
     assert [factor.shape[-1] for factor in factors] == [4, 4]
     assert np.corrcoef(model.predict(data), average.predict(data))[0, 1] > 0.8
+
+
+def test_a_fit_that_ends_before_the_average_keeps_the_last_start(
+    singles: list[ak.AdditiveModel], data: pd.DataFrame
+) -> None:
+    sweeps = sum(len(model.history.epoch) for model in singles[:2])
+    model = ak.AdditiveModel(FORMULA, data)
+    with pytest.warns(ak.AhofmWarning, match=r"before it converged\. Raise `epochs`\.$"):
+        model.fit(data, restarts=1, epochs=sweeps, verbose=0)
+    for kind in ({"type": "link"}, {"interval": 0.9}):
+        np.testing.assert_allclose(
+            model.predict(data, **kind), singles[1].predict(data, **kind), atol=1e-5
+        )
+    before = model.predict(data)
+    model.fit(data, epochs=0, verbose=0)
+    np.testing.assert_array_equal(model.predict(data), before)
+
+
+def test_a_callback_may_bring_the_weights_of_a_start_back(
+    singles: list[ak.AdditiveModel], data: pd.DataFrame
+) -> None:
+    model = ak.AdditiveModel(FORMULA, data)
+    stopping = keras.callbacks.EarlyStopping(
+        "bound", mode="max", patience=999, restore_best_weights=True
+    )
+    history = model.fit(data, restarts=1, verbose=0, callbacks=[stopping])
+    best = singles[int(np.argmax([own.history.history["bound"][-1] for own in singles[:2]]))]
+    assert stopping.best == max(history.history["bound"])
+    np.testing.assert_allclose(model.predict(data), best.predict(data), atol=1e-5)
 
 
 @pytest.mark.parametrize(
