@@ -121,7 +121,7 @@ def _clean_column(values: pd.Series, name: str, kind: str | None) -> np.ndarray:
     if missing.any():
         raise DataError(
             f"Column `{name}` has {_count(missing, 'missing value')}, first at row "
-            f"{int(np.argmax(missing))}. Drop them, or impute them before fitting."
+            f"{int(np.argmax(missing))}. Drop them, or impute them."
         )
     natural = _natural_kind(values, name)
     kind = kind or natural
@@ -139,7 +139,7 @@ def _clean_column(values: pd.Series, name: str, kind: str | None) -> np.ndarray:
     if infinite.any():
         raise DataError(
             f"Column `{name}` has {_count(infinite, 'infinite value')}, first at row "
-            f"{int(np.argmax(infinite))}. Drop them, or replace them before fitting."
+            f"{int(np.argmax(infinite))}. Drop them, or replace them."
         )
     return numbers
 

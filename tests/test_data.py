@@ -16,7 +16,7 @@ from ahofm_keras.data import batch_rows, column_names, kind_of, read_columns, sh
 
 NAN = float("nan")
 
-MISSING = "Drop them, or impute them before fitting."
+MISSING = "Drop them, or impute them."
 
 # data, columns, kinds of training, message
 REFUSED: dict[str, tuple[Any, list[str], dict[str, str] | None, str]] = {
@@ -66,7 +66,7 @@ REFUSED: dict[str, tuple[Any, list[str], dict[str, str] | None, str]] = {
         {"x": [1.0, 2.0, -np.inf]},
         ["x"],
         None,
-        "Column `x` has 1 infinite value, first at row 2. Drop them, or replace them before fitting.",
+        "Column `x` has 1 infinite value, first at row 2. Drop them, or replace them.",
     ),
     "complex": ({"x": [1j]}, ["x"], None, "Column `x` holds complex numbers. Split it into real columns."),
     "complex objects": (

@@ -19,15 +19,16 @@ from ahofm_keras.solvers.engine import State
 from ahofm_keras.terms import Design, InteractionTerm
 
 
-def average_states(states: Sequence[State], design: Design) -> State:
+def average_states(states: Sequence[State], design: Design, gram: np.ndarray) -> State:
     """The average of fits to the same rows.
 
-    Its variances are those of the mixture of the posteriors: the mean of theirs, not that of K
-    independent fits, because all saw the same rows.
+    Its variances are about the mean of theirs, not those of K independent fits, because all saw the same
+    rows.
 
     Args:
         states: of fits of one model.
         design: of the model with room for all of them.
+        gram: Gram matrix of the linear block.
     """
     terms = {term.name: term for term in design.of_kind(InteractionTerm)}
     keys = dict.fromkeys((g.term.name, g.place) for state in states for g in state.groups)
@@ -36,7 +37,8 @@ def average_states(states: Sequence[State], design: Design) -> State:
         found = [_find(state, name, place) for state in states]
         groups.append(_average_groups(found, terms[name]))
     dispersion = float(np.mean([state.dispersion for state in states]))
-    return State(dispersion, _average_linear([state.linear for state in states]), groups)
+    linear = _average_linear([state.linear for state in states], dispersion, gram)
+    return State(dispersion, linear, groups)
 
 
 def _find(state: State, name: str, place: int) -> FactorGroup | None:
@@ -44,16 +46,19 @@ def _find(state: State, name: str, place: int) -> FactorGroup | None:
     return own[0] if own else None
 
 
-def _average_linear(blocks: Sequence[LinearBlock]) -> LinearBlock:
-    """Mean and covariance of the mixture."""
-    means = np.array([block.mean for block in blocks])
+def _average_linear(blocks: Sequence[LinearBlock], dispersion: float, gram: np.ndarray) -> LinearBlock:
+    """Mean of the means; covariance at the mean of the prior variances.
+
+    Tests of terms take covariance and smoothing apart again, so the two have to fit exactly: a mean of
+    covariances would not. What only some of the fits switched off keeps the uncertainty of the others.
+    """
     average: LinearBlock = blocks[0].copy()
-    average.mean = means.mean(axis=0)
-    apart = means - average.mean
-    within = np.mean([block.covariance for block in blocks], axis=0)
-    edf = np.mean([block.edf for block in blocks], axis=0)
-    average.set_average(within + apart.T @ apart / len(blocks), edf)
-    average.prior.parameters = np.mean([block.prior.parameters for block in blocks], axis=0)
+    with np.errstate(divide="ignore", over="ignore"):
+        variances = np.exp([-block.prior.parameters for block in blocks])
+        average.prior.parameters = -np.log(np.mean(variances, axis=0))
+    nothing = np.zeros(len(average.mean))
+    average.accept(average.prior.solve(gram, nothing, dispersion), dispersion, gram)
+    average.mean = np.mean([block.mean for block in blocks], axis=0)
     return average
 
 

@@ -128,10 +128,6 @@ class Block:
             self._edf = np.einsum("ij,ij->i", solution.inverse, gram)
         return self._edf
 
-    def set_average(self, covariance: np.ndarray, edf: np.ndarray) -> None:
-        """Take the covariance and the degrees of freedom of an average of posteriors."""
-        self._set(covariance, edf)
-
     def penalty(self, random: bool) -> float:
         """E of the quadratic form of the prior."""
         squares = self.mean**2 + (self.covariance.diagonal() if random else 0.0)

@@ -61,7 +61,7 @@ def _starts(engine: Engine, model: Any, job: FitJob) -> Steps:
         yield from _one_start(engine, model, job, job.seed + start)
         reached.append((engine.bound(), engine.state()))
     if job.restarts:
-        average = average_states([state for _, state in reached], model.design)
+        average = average_states([state for _, state in reached], model.design, engine.linear_gram)
         bound = float(np.mean([bound for bound, _ in reached]))
         yield from announced(engine, lambda: engine.adopt(average, bound))
 

@@ -28,7 +28,7 @@ from tests.model.careless import (
 )
 
 TABLE = "Data must be a pandas data frame or a dict of columns. Received: {}."
-DROP = "Drop them, or impute them before fitting."
+DROP = "Drop them, or impute them."
 OUTSIDE = "Values outside the training range: `x1` in {} rows ([0, 1])."
 
 REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
@@ -57,8 +57,8 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "construct: None": (build("y ~ g", at("g", 4, None)), f"Column `g` has 1 missing value, first at row 4. {DROP}"),
     "construct: pd.NA": (build("y ~ x1", DATA.assign(x1=DATA.x1.astype("Float64").where(DATA.index > 1))), f"Column `x1` has 2 missing values, first at row 0. {DROP}"),
     "construct: nan in the response": (build("y ~ x1", at("y", 7, np.nan)), f"Column `y` has 1 missing value, first at row 7. {DROP}"),
-    "construct: infinite": (build("y ~ x1", at("x1", 5, -np.inf)), "Column `x1` has 1 infinite value, first at row 5. Drop them, or replace them before fitting."),
-    "construct: infinite response": (build("y ~ x1", at("y", 5, np.inf)), "Column `y` has 1 infinite value, first at row 5. Drop them, or replace them before fitting."),
+    "construct: infinite": (build("y ~ x1", at("x1", 5, -np.inf)), "Column `x1` has 1 infinite value, first at row 5. Drop them, or replace them."),
+    "construct: infinite response": (build("y ~ x1", at("y", 5, np.inf)), "Column `y` has 1 infinite value, first at row 5. Drop them, or replace them."),
     "construct: complex": (build("y ~ x1", DATA.assign(x1=1j)), "Column `x1` holds complex numbers. Split it into real columns."),
     "construct: mixed": (build("y ~ g", at("g", 2, 5)), "Column `g` mixes texts with other values, first at row 2 (5). Make them all numbers, or all texts."),
     "construct: text in a function": (build("y ~ log(g)"), "`log(g)` needs numbers, but column `g` holds texts."),
@@ -69,7 +69,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "construct: log of a response 0": (build("log(c) ~ x1"), "`log(c)` is not finite in 15 of 60 rows, first at row 1 (c = 0)."),
     "construct: division by 0": (build("y ~ I(e / c)"), "`I(e / c)` is not finite in 15 of 60 rows, first at row 1 (e = 0.525424, c = 0)."),
     "predict: nan": (predict(at("x1", 9, np.nan)), f"Column `x1` has 1 missing value, first at row 9. {DROP}"),
-    "predict: infinite": (predict(at("x2", 9, np.inf)), "Column `x2` has 1 infinite value, first at row 9. Drop them, or replace them before fitting."),
+    "predict: infinite": (predict(at("x2", 9, np.inf)), "Column `x2` has 1 infinite value, first at row 9. Drop them, or replace them."),
     "predict: text for a number": (predict(at("x1", 2, "abc").assign(x1=lambda d: d.x1.astype(str))), "Column `x1` must be numeric, but row 2 holds 'abc'. Convert it with `pandas.to_numeric`."),
     "predict: two for a boolean": (predict(DATA.assign(f=2)), "Column `f` must be boolean (True or False, 1 or 0), as in training."),
     "predict: missing boolean": (predict(at("f", 1, None)), f"Column `f` has 1 missing value, first at row 1. {DROP}"),

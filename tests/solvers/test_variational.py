@@ -13,6 +13,7 @@ import pytest
 import ahofm_keras as ak
 from ahofm_keras.bases import evaluate_basis
 from ahofm_keras.solvers import variational
+from ahofm_keras.solvers.averaging import average_states
 from ahofm_keras.terms import InteractionTerm
 from tests.solvers.conftest import (
     all_features,
@@ -221,6 +222,27 @@ def test_restarts_are_averaged() -> None:
     assert history["bound"][-1] == pytest.approx(np.mean(alone), rel=1e-6)
     assert len(history["bound"]) > 3 * 20
     assert interaction_edf(model) > 3
+
+
+def test_covariance_and_smoothing_of_an_average_fit() -> None:
+    """Tests of terms read the Gram matrix from them."""
+    engine = make_engine("y ~ ahofm(x0, x1, x2, D=2, F=2, k=7)", pair_frame(150, 3, seed=3))
+    states = []
+    for seed in range(2):
+        engine.reset()
+        for _ in variational.ascend(engine, seed):
+            pass
+        states.append(engine.state())
+    average = average_states(states, engine.design.with_starts(2), engine.linear_gram)
+    block = average.linear
+    information = average.dispersion * np.linalg.inv(block.covariance) - np.diag(
+        block.prior.precisions()
+    )
+    scale = np.sqrt(engine.linear_gram.diagonal())
+    np.testing.assert_allclose(
+        information / scale / scale[:, None], engine.linear_gram / scale / scale[:, None], atol=1e-4
+    )
+    np.testing.assert_allclose(block.mean, (states[0].linear.mean + states[1].linear.mean) / 2)
 
 
 def test_bounds_rise_and_are_reported() -> None:
