@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import keras
 import numpy as np
 import pandas as pd
 import pytest
@@ -41,16 +38,6 @@ def test_link_has_a_standard_error(fitted: ak.AdditiveModel, frame: pd.DataFrame
     np.testing.assert_allclose(link.upper - link.link, 1.959964 * link.se, rtol=1e-6)
     inverse = fitted.family.inverse_link
     np.testing.assert_allclose(band.lower, inverse(link.lower.to_numpy(), np), rtol=1e-9)
-
-
-def test_a_saved_model_gives_the_same(
-    fitted: ak.AdditiveModel, frame: pd.DataFrame, tmp_path: Path
-) -> None:
-    fitted.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    pd.testing.assert_frame_equal(
-        loaded.predict(frame, interval=0.95), fitted.predict(frame, interval=0.95)
-    )
 
 
 def test_intervals_need_a_posterior(frame: pd.DataFrame) -> None:

@@ -30,6 +30,9 @@ def test_keras_file_predicts_the_same(
         loaded.predict(frame, type="terms"), fitted.predict(frame, type="terms")
     )
     assert loaded.evaluate(frame) == pytest.approx(fitted.evaluate(frame))
+    pd.testing.assert_frame_equal(
+        loaded.predict(frame, interval=0.95), fitted.predict(frame, interval=0.95)
+    )
 
 
 def test_loaded_model_goes_on_fitting_with_its_optimizer(frame: pd.DataFrame, tmp_path: Path) -> None:
