@@ -26,14 +26,15 @@ docs: $(VENV)/docs_ready
 	$(RUN) docs/check_links.py docs/_build/html
 
 $(VENV)/docs_ready: $(VENV)/ready
-	$(RUN) -m pip install --quiet --editable ".[docs]"
+	PYTHONWARNINGS=ignore $(RUN) -m pip install --quiet --editable ".[docs]"
 	touch $@
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'Python 3.11 or newer is needed: make PYTHON=python3.11')"
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --upgrade pip
-	$(RUN) -m pip install --quiet --editable ".[dev]"
+	# pip's way of installing for development warns of itself.
+	PYTHONWARNINGS=ignore $(RUN) -m pip install --quiet --editable ".[dev]"
 	touch $@
 
 clean:

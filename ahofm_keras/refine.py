@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from inspect import signature
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,6 @@ from ahofm_keras.errors import DataError, warn
 from ahofm_keras.formula import Formula, TermSpec, parse_formula
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.arguments import check_share, check_unknown
-from ahofm_keras.model.record import SAMPLE_ROWS
 from ahofm_keras.terms import InteractionTerm, TensorTerm
 from ahofm_keras.terms.asked import with_own_smooth
 from ahofm_keras.transforms import Expression
@@ -128,16 +128,17 @@ def _orders(model: AdditiveModel, order: Any) -> list[int]:
             "The model has no interactions to refine: its formula has no `ahofm()`. Exact ones can be "
             "written into it, `ti(x1, x2)`."
         )
-    asked = list(order) if isinstance(order, Sequence) and not isinstance(order, str) else [order]
+    several = isinstance(order, Sequence | np.ndarray) and not isinstance(order, str)
+    asked = list(order) if several else [order]
     for own in asked:
-        if not isinstance(own, int) or isinstance(own, bool) or own not in known:
+        if not isinstance(own, Integral) or isinstance(own, bool) or own not in known:
             listed = ", ".join(map(str, sorted(known)))
             raise DataError(
                 f"`order` must be one of those of the `ahofm()`: {listed}. Received: {own!r}."
             )
     if not asked:
         raise DataError("`order` is empty: name at least one, e.g. 2.")
-    return sorted(set(asked))
+    return sorted({int(own) for own in asked})
 
 
 def _choose(parts: Parts, orders: list[int], top: int, least: float) -> list[list[Expression]]:
@@ -203,7 +204,7 @@ def _training_rows(model: AdditiveModel, data: Any, options: dict[str, Any]) -> 
             "`refine` needs the training rows, and the model knows none of them (it was loaded, or "
             "fitted to a dataset): pass `data=`."
         )
-    if len(sample.y) >= SAMPLE_ROWS and (record is None or record.rows != len(sample.y)):
+    if not sample.complete:
         raise DataError(
             f"`refine` needs all training rows, and the model remembers {len(sample.y):,} of them only: "
             "pass `data=`."
@@ -259,7 +260,14 @@ def _by_margin(values: list[Any]) -> Any:
 
 
 def _written(options: dict[str, Any]) -> list[str]:
-    return [f"{name}={value!r}" for name, value in options.items() if value is not None]
+    return [f"{name}={_plain(value)!r}" for name, value in options.items() if value is not None]
+
+
+def _plain(value: Any) -> Any:
+    """A value of NumPy as one of Python, whose `repr` a formula can hold."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    return tuple(map(_plain, value)) if isinstance(value, list | tuple) else value
 
 
 def _main_terms(model: AdditiveModel, parsed: Formula) -> list[str]:

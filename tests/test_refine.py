@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from pathlib import Path
 
@@ -220,6 +219,13 @@ def test_models_that_cannot_be_refined(data: pd.DataFrame) -> None:
         ak.refine(pruned)
 
 
+def test_numbers_of_numpy_are_numbers(screened: ak.AdditiveModel) -> None:
+    refined = ak.refine(
+        screened, top=np.int64(1), order=np.array([2]), k=np.int64(6), df=(np.float64(3.5), 4), fit=False
+    )
+    assert refined.formula == f"{FORMULA} + ti(x2, x3, k=6, df=(3.5, 4))"
+
+
 def test_training_rows(
     screened: ak.AdditiveModel, data: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,10 +235,9 @@ def test_training_rows(
     with pytest.raises(ak.DataError, match=r"it was loaded, or fitted to a dataset\): pass `data=`"):
         ak.refine(loaded, top=1)
     assert ak.refine(loaded, data, top=1, fit=False).formula == f"{FORMULA} + ti(x2, x3)"
-    monkeypatch.setattr(sys.modules["ahofm_keras.refine"], "SAMPLE_ROWS", 300)
-    sample = record.Sample(
-        {n: v[:300] for n, v in screened.sample.columns.items()}, screened.sample.y[:300], None
-    )
+    with monkeypatch.context() as patched:
+        patched.setattr(record, "SAMPLE_ROWS", 300)
+        sample = record.take_sample(screened.sample.columns, screened.sample.y, None, seed=0)
     loaded.keep_record(screened.record, sample)
     with pytest.raises(ak.DataError, match="remembers 300 of them only"):
         ak.refine(loaded, top=1)

@@ -35,7 +35,7 @@ TRAIN, NEW = data(seed=1), data(seed=2)
 
 
 def parse(text: str) -> Expression:
-    return parse_formula(f"response ~ {text}").terms[0].features[0]
+    return parse_formula(f"longer_than_any_name_below ~ {text}").terms[0].features[0]
 
 
 def learned(text: str, columns: Columns = TRAIN) -> Expression:
@@ -256,7 +256,7 @@ def test_text_of_a_column_parses_back_to_it(name: str) -> None:
 
 
 @settings(derandomize=True, deadline=None, max_examples=300)
-@given(st.text(st.characters(exclude_categories=()), min_size=1, max_size=12).filter("response".__ne__))
+@given(st.text(st.characters(exclude_categories=()), min_size=1, max_size=12))
 def test_text_of_any_column_parses_back_to_it(name: str) -> None:
     assert parse(str(column(name))) == column(name)
 

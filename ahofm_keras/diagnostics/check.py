@@ -13,8 +13,8 @@ from ahofm_keras.diagnostics.concurvity import concurvity_frame
 from ahofm_keras.diagnostics.overall import calibration_frame, expected_spread, overall_frame
 from ahofm_keras.diagnostics.residuals import residual_frame
 from ahofm_keras.diagnostics.rows import read_rows
+from ahofm_keras.effects.names import check_count
 from ahofm_keras.effects.parts import check_readable
-from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
 
 _SHOWN = 20
@@ -129,8 +129,7 @@ def check(
         []
     """
     check_readable(model)
-    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
-        raise DataError(f"`seed` must be a whole number from 0 on. Received: {seed!r}.")
+    check_count("seed", seed, 0, none=False)
     rows = read_rows(model, data, y, sample_weight)
     residuals = residual_frame(model.family, rows, seed)
     residuals.attrs["spread"] = expected_spread(model, residuals["quantile"].to_numpy())

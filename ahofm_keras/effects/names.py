@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from numbers import Integral
 from typing import Any
 
 from ahofm_keras.effects.groups import Subset
@@ -69,8 +70,7 @@ def _split(name: str, known: dict[str, int], parts: Parts) -> list[str]:
 
 def check_order(parts: Parts, order: Any) -> None:
     """Raise where the model has no products of that many functions."""
-    if not isinstance(order, int) or isinstance(order, bool) or order < 1:
-        raise DataError(f"`order` must be a whole number from 1 on. Received: {order!r}.")
+    check_count("order", order, 1, none=False)
     if order > parts.largest_order:
         raise DataError(
             f"The model has no interactions of order {order}: its highest order is "
@@ -82,7 +82,7 @@ def check_count(name: str, value: Any, least: int, none: bool = True) -> None:
     """Raise where an argument is no whole number from `least` on, nor None where that is allowed."""
     if value is None and none:
         return
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         allowed = ", or None" if none else ""
         raise DataError(
             f"`{name}` must be a whole number from {least} on{allowed}. Received: {value!r}."

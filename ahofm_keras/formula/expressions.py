@@ -153,7 +153,9 @@ class ExpressionReader:
         if sign:
             return self.error(f"`{sign}` is not known here. Known: `+`, `-`, `*`, `/`, `**`.", node)
         if isinstance(node, ast.BinOp | ast.UnaryOp):
-            return self.error(f"Arithmetic stands in `I(...)`: write `I({self.shown(node)})`.", node)
+            quoted = shorten(quote_column(self.written(node)))
+            message = f"Arithmetic stands in `I(...)`: write `I({self.shown(node)})`."
+            return self.error(f"{message} A column of that name is written `{quoted}`.", node)
         if isinstance(node, ast.Attribute):
             quoted = quote_column(self.written(node))
             message = f"`{self.shown(node)}` is no column name: write `{shorten(quoted)}`."

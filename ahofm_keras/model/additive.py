@@ -22,7 +22,6 @@ from ahofm_keras.model.arguments import (
     check_unknown,
     check_whole,
 )
-from ahofm_keras.model.compiled import CompiledModel
 from ahofm_keras.model.encoding import Encoder
 from ahofm_keras.model.files import FORMAT_VERSION, check_export, check_format, check_save
 from ahofm_keras.model.fitting import FitRequest, run_fit
@@ -43,7 +42,7 @@ from ahofm_keras.model.predicting import (
     with_index,
 )
 from ahofm_keras.model.reading import read_inputs
-from ahofm_keras.model.record import FitRecord, Sample
+from ahofm_keras.model.remembering import RememberingModel
 from ahofm_keras.model.rows import RowReader
 from ahofm_keras.model.streams import own_errors
 from ahofm_keras.penalties import DF_KINDS
@@ -55,7 +54,7 @@ from ahofm_keras.transforms import Expression
 
 
 @keras.saving.register_keras_serializable(package="ahofm_keras")
-class AdditiveModel(CompiledModel):
+class AdditiveModel(RememberingModel):
     """A generalized additive model with smooth interactions of any order, as a Keras model.
 
     Args:
@@ -115,14 +114,13 @@ class AdditiveModel(CompiledModel):
         self.df_kind = df_kind
         self.extrapolation = extrapolation
         self.seed = seed
-        self._state = _Untracked(state)
+        self.begin_memory(state)
         self._graph = graph
         self._reader = RowReader(design, self.family, self.response, extrapolation, Encoder(graph))
         self._named_outputs = Outputs(graph, design, self.scale)
         self.from_encoded = keras.Function(graph.encoded, graph.response)
         self._start = weight_sums(self)
         self._posterior: Posterior | None = None
-        self._sample: Any = _Untracked(None)
         if state.get("posterior"):
             self.attach_posterior()
         self.compile()
@@ -130,12 +128,12 @@ class AdditiveModel(CompiledModel):
     @property
     def response(self) -> Expression:
         """The response as an expression of raw columns: `y`, or `log(y)`."""
-        return Expression.from_json(self._state.value["response"])
+        return Expression.from_json(self.recall("response"))
 
     @property
     def scale(self) -> float:
         """Scale of the response inside the model."""
-        return float(self._state.value["scale"])
+        return float(self.recall("scale"))
 
     @property
     def predictor(self) -> Predictor:
@@ -179,35 +177,6 @@ class AdditiveModel(CompiledModel):
         if self._posterior is not None:
             self._posterior.resize(ranks)
         self.renew_optimizer()
-
-    def remember(self, **facts: Any) -> None:
-        """Keep facts, as JSON, with the model and in its files."""
-        self._state.value = {**self._state.value, **facts}
-
-    def recall(self, fact: str) -> Any:
-        """A fact that was kept, or None."""
-        return self._state.value.get(fact)
-
-    @property
-    def is_fitted(self) -> bool:
-        """Whether a fit has set the weights."""
-        return self.recall("fit") is not None
-
-    @property
-    def record(self) -> FitRecord | None:
-        """Figures of the last fit; None before the first."""
-        facts = self.recall("fit")
-        return None if facts is None else FitRecord.from_json(facts)
-
-    @property
-    def sample(self) -> Sample | None:
-        """Some of the rows of the last fit; None after loading: a file holds no rows."""
-        return self._sample.value
-
-    def keep_record(self, record: FitRecord, sample: Sample | None) -> None:
-        """Keep what a fit leaves behind: figures in the model's files, rows in memory only."""
-        self.remember(fit=record.to_json())
-        self._sample.value = sample
 
     def read_inputs(self, data: Any) -> dict[str, np.ndarray]:
         """The model's raw columns of some data, checked."""
@@ -383,7 +352,7 @@ class AdditiveModel(CompiledModel):
             "df_kind": self.df_kind,
             "extrapolation": self.extrapolation,
             "seed": self.seed,
-            "state": {**self._state.value, "own_compile": self.own_compile},
+            "state": {**self.facts, "own_compile": self.own_compile},
             "name": self.name,
         }
 
@@ -405,10 +374,3 @@ class AdditiveModel(CompiledModel):
 
     def _training_rows(self, x: Any, y: Any, weight: Any) -> Rows | tf.data.Dataset:
         return self._reader.with_response(x, y, weight)
-
-
-class _Untracked:
-    """Keeps Keras from looking for layers and variables inside a value."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value

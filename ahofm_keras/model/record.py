@@ -77,11 +77,13 @@ class Sample:
         columns: raw columns of the model.
         y: response.
         weight: of each row, or None.
+        complete: whether these are all of them.
     """
 
     columns: dict[str, np.ndarray]
     y: np.ndarray
     weight: np.ndarray | None
+    complete: bool = True
 
 
 def take_sample(
@@ -95,6 +97,7 @@ def take_sample(
         {name: values[chosen] for name, values in columns.items()},
         y[chosen],
         None if weight is None else weight[chosen],
+        complete=len(chosen) == len(y),
     )
 
 

@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from ahofm_keras.effects.names import check_count
 from ahofm_keras.effects.parts import check_readable
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
@@ -139,7 +140,6 @@ def _check_path(path: Any) -> Path:
 def _check_arguments(title: Any, rows: Any, level: Any) -> None:
     if title is not None and not isinstance(title, str):
         raise DataError(f"`title` must be a text. Received: {title!r}.")
-    if not isinstance(rows, int) or isinstance(rows, bool) or rows < 0:
-        raise DataError(f"`rows` must be a whole number from 0 on. Received: {rows!r}.")
+    check_count("rows", rows, 0, none=False)
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
         raise DataError(f"`level` must lie between 0 and 1. Received: {level!r}.")

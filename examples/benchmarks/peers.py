@@ -91,6 +91,7 @@ def read_arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="a small and a simulated set, cheap peers")
     parser.add_argument("--out", type=Path, default=Path("peers.jsonl"), help="file of figures")
     parser.add_argument("--markdown", action="store_true", help="tables in markdown")
+    parser.add_argument("--brief", action="store_true", help="one table: errors, ranks, seconds")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     arguments = parser.parse_args(given)
     if arguments.one is None:
@@ -135,7 +136,8 @@ def main(given: list[str] | None = None) -> None:
         [name for name in sets if name not in TASKS],
     ):
         if group:
-            print(render(Tables(results, group, peers, seeds), arguments.markdown), end="\n\n")
+            tables = Tables(results, group, peers, seeds)
+            print(render(tables, arguments.markdown, arguments.brief), end="\n\n")
 
 
 if __name__ == "__main__":

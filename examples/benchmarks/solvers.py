@@ -20,7 +20,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -35,6 +34,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from memory import peak_megabytes
 from scipy.stats import norm
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -147,17 +147,6 @@ def simulate(setting: Setting) -> tuple[pd.DataFrame, pd.DataFrame]:
     fresh = pd.DataFrame(fresh_x, columns=setting.names)
     fresh["mean"] = truth(fresh_x)
     return train, fresh
-
-
-def peak_megabytes() -> float:
-    """Peak memory of this process."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        # getrusage would count what the parent held when it started this process.
-        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-        return int(line.split()[1]) / 1024
-    unit = 1024**2 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
 def measure(setting: Setting, solver: str) -> dict[str, float]:

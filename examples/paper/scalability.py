@@ -17,7 +17,6 @@ what is drawn and fitted. "grown" is the peak without what imports and data took
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -30,6 +29,9 @@ import numpy as np
 import pandas as pd
 from rerun import mgcv
 from rerun.output import Run, Store, execute, save_figure, write_table
+
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+from memory import peak_megabytes
 
 RANK = 5
 _TRUE_RANK = 3
@@ -81,17 +83,6 @@ def bam_formula(names: list[str]) -> str:
     terms = [f"s({name}, k = 10)" for name in names]
     terms += [f"ti({a}, {b})" for a, b in combinations(names, 2)]
     return f"y ~ {' + '.join(terms)}"
-
-
-def peak_megabytes() -> float:
-    """Peak memory of this process."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        # getrusage would count what the parent held when it started this process.
-        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-        return int(line.split()[1]) / 1024
-    unit = 1024**2 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
 def fit_once(rows: int, features: int, solver: str) -> dict[str, float]:

@@ -18,10 +18,10 @@ Row = tuple[str, str, str]
 FUNCTIONS: list[Row] = [
     ("y ~ s(x + z)",
      "      ^^^^^",
-     "Arithmetic stands in `I(...)`: write `I(x + z)`."),
+     "Arithmetic stands in `I(...)`: write `I(x + z)`. A column of that name is written `Q(\"x + z\")`."),
     ("y ~ s(-µ)",
      "      ^^",
-     "Arithmetic stands in `I(...)`: write `I(-µ)`."),
+     "Arithmetic stands in `I(...)`: write `I(-µ)`. A column of that name is written `Q(\"-µ\")`."),
     ("y ~ log(x, 2)",
      "    ^^^^^^^^^",
      "`log()` takes 1 argument, received 2."),

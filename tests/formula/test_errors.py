@@ -301,13 +301,27 @@ def test_carets_are_drawn_under_the_unknown_term(
     assert len(shown) <= 100
 
 
-@pytest.mark.parametrize("letter", ["`", "$", "?", "!", "\\", "\0", "\ud800"])
+@pytest.mark.parametrize("letter", ["$", "?", "!", "\\", "\0", "\ud800"])
 def test_carets_stand_below_a_letter_that_no_formula_has(
     letter: str, formula_error: Callable[[str], FormulaError]
 ) -> None:
     error = formula_error(f"y ~ x + {letter} + z")
     assert error.span == (8, 9)
     assert error.message.endswith("` has no meaning in a formula.")
+
+
+@pytest.mark.parametrize(
+    ("text", "place"), [("y ~ x + ` + z", 8), ("y ~ s(`km/h`)", 6), ("y ~ x + `a b`", 8)]
+)
+def test_backticks_are_answered_with_the_way_to_quote(
+    text: str, place: int, formula_error: Callable[[str], FormulaError]
+) -> None:
+    error = formula_error(text)
+    assert error.span == (place, place + 1)
+    assert error.message == (
+        "Backticks have no meaning in a formula. A column whose name is no identifier is written "
+        '`Q("km/h")`.'
+    )
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def check(text: str) -> None:
         assert parse_formula(f"other ~ {feature}").terms[0].features == (feature,)
 
 
-@settings(derandomize=True, deadline=None, max_examples=500)
+@settings(derandomize=True, deadline=None, max_examples=1000)
 @given(
     st.sampled_from(["{}", "y ~ {}", "{} ~ x", "y ~ s({})", "y ~ I({})", 'y ~ Q("{}")']),
     st.text(CHARACTERS, max_size=40),
@@ -71,13 +71,13 @@ def test_any_text_parses_or_is_a_formula_error(frame: str, text: str) -> None:
     check(frame.replace("{}", text))
 
 
-@settings(derandomize=True, deadline=None, max_examples=700)
+@settings(derandomize=True, deadline=None, max_examples=1500)
 @given(st.sampled_from(["", "y ~ "]), st.lists(st.sampled_from(TOKENS), max_size=12), st.booleans())
 def test_any_tokens_parse_or_are_a_formula_error(start: str, tokens: list[str], spaced: bool) -> None:
     check(start + (" " if spaced else "").join(tokens))
 
 
-@settings(derandomize=True, deadline=None, max_examples=700)
+@settings(derandomize=True, deadline=None, max_examples=1500)
 @given(mutated())
 def test_any_mutation_parses_or_is_a_formula_error(text: str) -> None:
     check(text)

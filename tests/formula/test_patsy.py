@@ -31,7 +31,7 @@ def patsy_terms(text: str) -> tuple[bool, list[list[str]]]:
     return any(not term.factors for term in terms), named
 
 
-@settings(derandomize=True, deadline=None, max_examples=500)
+@settings(derandomize=True, deadline=None, max_examples=1000)
 @given(TREES)
 def test_any_tree_gives_the_terms_of_patsy(tree: str) -> None:
     _, expected = patsy_terms(f"y ~ {tree}")

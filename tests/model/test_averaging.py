@@ -72,6 +72,13 @@ def test_its_variance_is_about_that_of_one_fit(
 def test_degrees_of_freedom_and_bound_are_means(
     average: ak.AdditiveModel, singles: list[ak.AdditiveModel]
 ) -> None:
+    def of_order(model: ak.AdditiveModel, place: int) -> float:
+        return float(np.sum(np.asarray(model.posterior.factor_edf[place])))
+
+    for place in range(2):
+        each = [of_order(model, place) for model in singles]
+        assert of_order(average, place) == pytest.approx(np.mean(each), rel=1e-5)
+    # Smooths have the degrees of freedom that go with the mean of their prior variances.
     assert average.record.edf == pytest.approx(np.mean([m.record.edf for m in singles]), rel=0.2)
     terms = average.design.terms[-1]
     assert [order.slots for order in terms.orders] == [2 * K, 2 * K]

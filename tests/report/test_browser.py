@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,15 @@ def looks(browser: Browser, chart: str) -> str:
     """What a chart looks like, as a text to compare."""
     browser.settle()
     return browser.picture_of(f"#{chart}")
+
+
+def changes(browser: Browser, chart: str, before: str) -> bool:
+    """Whether a chart comes to look otherwise; a busy machine draws a frame later."""
+    end = time.monotonic() + 10
+    while looks(browser, chart) == before:
+        if time.monotonic() > end:
+            return False
+    return True
 
 
 def text(browser: Browser, name: str) -> str:
@@ -76,18 +86,19 @@ def test_a_page_loads_cleanly(opened: Browser, fitted_page: Path) -> None:
 
 
 def test_clicks_change_the_picture(opened: Browser) -> None:
-    seen = {looks(opened, "effect-chart")}
+    seen = [looks(opened, "effect-chart")]
     for place in (1, 2, 3):
         opened.click(*centre(opened, f"#item-{place}"))
         label = opened.run(f"document.getElementById('item-{place}').ariaLabel.split(',')[0]")
         assert text(opened, "effect-title") == label.replace(" ", "")
-        seen.add(looks(opened, "effect-chart"))
-    assert len(seen) == 4
+        assert changes(opened, "effect-chart", seen[-1])
+        seen.append(looks(opened, "effect-chart"))
+    assert len(set(seen)) == 4
     for switch in ("points", "joint"):
         opened.run("select(everyItem.find(({ subset }) => subset.length === 2).subset)")
         before = looks(opened, "effect-chart")
         opened.click(*centre(opened, f"[data-view={switch}]"))
-        assert looks(opened, "effect-chart") != before
+        assert changes(opened, "effect-chart", before)
     assert opened.problems == []
 
 
@@ -106,7 +117,7 @@ def test_a_click_on_the_map_shows_the_pair(opened: Browser) -> None:
     opened.click(x, y)
     opened.wait("state.selected.length === 2")
     assert opened.run("state.selected") == opened.run("[mapped[0], mapped[1]].sort()")
-    assert looks(opened, "map") != before
+    assert changes(opened, "map", before)
     assert opened.problems == []
 
 
@@ -237,7 +248,7 @@ def test_light_and_dark(browser: Browser, fitted_page: Path) -> None:
     )
     browser.run("document.getElementById('theme').click()")
     assert browser.run("getComputedStyle(document.body).backgroundColor") != dark
-    assert looks(browser, "effect-chart") != drawn
+    assert changes(browser, "effect-chart", drawn)
     assert browser.problems == []
 
 

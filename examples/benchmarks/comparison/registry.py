@@ -33,51 +33,44 @@ class Peer:
         return find_spec(self.module.partition(".")[0]) is not None
 
 
-def _own(label: str, fit: Fit) -> Peer:
-    return Peer(label, "ahofm_keras", fit, "ahofm_keras")
-
-
-def _ebm(label: str, fit: Fit) -> Peer:
-    return Peer(label, "interpret.glassbox", fit, "interpret-core")
-
-
-def _boosting(label: str, fit: Fit) -> Peer:
-    return Peer(label, "sklearn.ensemble", fit, "scikit-learn")
-
-
-def _pygam(label: str, fit: Fit) -> Peer:
-    return Peer(label, "pygam", fit, "pygam")
-
-
-def _mgcv(label: str, fit: Fit) -> Peer:
-    return Peer(label, "R", fit, "mgcv")
-
-
-def _ridge(label: str, fit: Fit) -> Peer:
-    return Peer(label, "sklearn.pipeline", fit, "scikit-learn")
-
-
-def _glmgam(label: str, fit: Fit) -> Peer:
-    return Peer(label, "statsmodels.gam.api", fit, "statsmodels")
-
-
+# By library: what is imported before the clock starts, the package whose version is noted, and its
+# settings with their labels.
+_LIBRARIES: dict[tuple[str, str], dict[str, tuple[str, Fit]]] = {
+    ("ahofm_keras", "ahofm_keras"): {
+        "ours-d2": ("ahofm_keras, D=2", own.pairs),
+        "ours-d3": ("ahofm_keras, D=3", own.triples),
+        "ours-tuned": ("ahofm_keras, tuned", tuned(own.ahofm, own.candidates)),
+    },
+    ("interpret.glassbox", "interpret-core"): {
+        "ebm": ("EBM", trees.ebm),
+        "ebm-4bags": ("EBM, 4 bags", trees.ebm_some_bags),
+        "ebm-tuned": ("EBM, tuned", trees.ebm_tuned),
+    },
+    ("sklearn.ensemble", "scikit-learn"): {
+        "boosting": ("histogram boosting", trees.boosting),
+        "boosting-tuned": ("histogram boosting, tuned", trees.boosting_tuned),
+    },
+    ("R", "mgcv"): {
+        "mgcv": ("mgcv", mgcv.default),
+        "mgcv-tuned": ("mgcv, tuned", mgcv.chosen),
+    },
+    ("pygam", "pygam"): {
+        "pygam": ("pyGAM", splines.pygam),
+        "pygam-tuned": ("pyGAM, tuned", tuned(splines.pygam, splines.pygam_candidates)),
+    },
+    ("sklearn.pipeline", "scikit-learn"): {
+        "ridge": ("splines + ridge", splines.ridge),
+        "ridge-tuned": ("splines + ridge, tuned", tuned(splines.ridge, splines.ridge_candidates)),
+    },
+    ("statsmodels.gam.api", "statsmodels"): {
+        "glmgam": ("GLMGam", splines.glmgam),
+        "glmgam-tuned": ("GLMGam, tuned", tuned(splines.glmgam, splines.glmgam_candidates)),
+    },
+}
 PEERS = {
-    "ours-d2": _own("ahofm_keras, D=2", own.pairs),
-    "ours-d3": _own("ahofm_keras, D=3", own.triples),
-    "ours-tuned": _own("ahofm_keras, tuned", tuned(own.ahofm, own.candidates)),
-    "ebm": _ebm("EBM", trees.ebm),
-    "ebm-4bags": _ebm("EBM, 4 bags", trees.ebm_some_bags),
-    "ebm-tuned": _ebm("EBM, tuned", trees.ebm_tuned),
-    "boosting": _boosting("histogram boosting", trees.boosting),
-    "boosting-tuned": _boosting("histogram boosting, tuned", trees.boosting_tuned),
-    "mgcv": _mgcv("mgcv", mgcv.default),
-    "mgcv-tuned": _mgcv("mgcv, tuned", mgcv.chosen),
-    "pygam": _pygam("pyGAM", splines.pygam),
-    "pygam-tuned": _pygam("pyGAM, tuned", tuned(splines.pygam, splines.pygam_candidates)),
-    "ridge": _ridge("splines + ridge", splines.ridge),
-    "ridge-tuned": _ridge("splines + ridge, tuned", tuned(splines.ridge, splines.ridge_candidates)),
-    "glmgam": _glmgam("GLMGam", splines.glmgam),
-    "glmgam-tuned": _glmgam("GLMGam, tuned", tuned(splines.glmgam, splines.glmgam_candidates)),
+    name: Peer(label, module, fit, package)
+    for (module, package), settings in _LIBRARIES.items()
+    for name, (label, fit) in settings.items()
 }
 
 

@@ -19,7 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from solvers import peak_megabytes
+from memory import peak_megabytes
 
 from comparison.fitted import log_score, rmse
 from comparison.problems import SIMULATIONS, TASKS, Split, load, simulate, split

@@ -192,13 +192,32 @@ def as_markdown(title: str, cells: pd.DataFrame) -> str:
     return "\n".join([head, rule, *lines])
 
 
-def render(tables: Tables, markdown: bool) -> str:
-    """All tables; the best of a column is bold, or has an asterisk in plain text."""
+def one_table(tables: Tables, mark: Callable[[str], str]) -> pd.DataFrame:
+    """Errors with their mean rank, the mean rank by log score, and the range of the fits' seconds."""
+    cells = tables.cells(ERROR, mark)
+    scores = tables.cells(LOG_SCORE, mark)
+    cells["rank by log score"] = scores["mean rank"].reindex(cells.index).fillna("")
+    seconds = tables.means("fit")
+    cells["seconds a fit"] = [
+        f"{_short(own.min())} to {_short(own.max())}" if own.notna().any() else ""
+        for _, own in seconds.iterrows()
+    ]
+    return cells
+
+
+def _short(seconds: float) -> str:
+    return f"{seconds:.1f}" if seconds < 10 else f"{seconds:.0f}"
+
+
+def render(tables: Tables, markdown: bool, brief: bool = False) -> str:
+    """All tables, or one; the best of a column is bold, or has an asterisk in plain text."""
     layout = as_markdown if markdown else as_text
 
     def mark(text: str) -> str:
         return f"**{text}**" if markdown else f"*{text}"
 
+    if brief:
+        return layout(ERROR.title, one_table(tables, mark))
     parts = [layout(ERROR.title, tables.cells(ERROR, mark))]
     parts.append(layout("Rank by test error", tables.rank_cells(ERROR.key)))
     others = ((quantity, tables.cells(quantity, mark)) for quantity in (LOG_SCORE, *COSTS))
