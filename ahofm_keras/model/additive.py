@@ -32,6 +32,7 @@ from ahofm_keras.model.predicting import (
     PREDICTION_ROWS,
     PREDICTION_TYPES,
     Outputs,
+    batches_of,
     calibration_scores,
     check_interval,
     interval_frame,
@@ -276,19 +277,22 @@ class AdditiveModel(RememberingModel):
         """
         check_choice("type", type, PREDICTION_TYPES)
         check_whole(1, batch_size=batch_size, steps=steps)
-        wanted = type
+        wanted = "terms" if type == "terms" else "mean"
         if interval is not None:
             check_interval(self, type, interval, method, calibration)
-            wanted = "uncertainty" if self.has_posterior else "link"
-        if check_callbacks(callbacks) and wanted != "response":
+            wanted = "uncertainty" if self.has_posterior else "mean"
+        plain = type == "response" and interval is None
+        if check_callbacks(callbacks) and not plain:
             raise DataError('`callbacks` of `predict` go with type="response" and no interval.')
-        batches = self._reader.batches(x, batch_size or PREDICTION_ROWS)
+        rows, size = self._reader.without_response(x), batch_size or PREDICTION_ROWS
         warn_if_unfitted(self, self._start)
         with own_errors():
-            if wanted == "response":
+            if plain and (callbacks or verbose):  # Keras' own loop knows how to show and call them
+                if not isinstance(rows, tf.data.Dataset):
+                    rows = batch_rows((rows,), size)
                 with self.one_step_an_execution():
-                    return super().predict(batches, verbose=verbose, steps=steps, callbacks=callbacks)
-            predicted = self._named_outputs.run(wanted, batches, steps)
+                    return super().predict(rows, verbose=verbose, steps=steps, callbacks=callbacks)
+            predicted = self._named_outputs.run(wanted, batches_of(rows, size, steps))
             if interval is not None and method == CONFORMAL:
                 rows = self._reader.validation(calibration)
                 scores = calibration_scores(rows, self._named_outputs, self.family, wanted)
@@ -298,7 +302,7 @@ class AdditiveModel(RememberingModel):
             return with_index(interval_frame(predicted, self.family, type, interval), x)
         if type == "terms":
             return with_index(terms_frame(predicted, self.intercept), x)
-        return predicted["link"]
+        return predicted[type]
 
     def evaluate(  # type: ignore[override]
         self,

@@ -12,6 +12,9 @@ import tensorflow as tf
 from ahofm_keras.model.graph import Graph
 from ahofm_keras.model.streams import BatchCheck
 
+# Places, design columns and offsets of rows, arrays whose first axis is that of the rows.
+Encoded = tuple[np.ndarray, ...]
+
 _ROWS = 65_536
 
 
@@ -22,7 +25,7 @@ class Encoder:
         self._inputs = graph.inputs
         self._run = keras.Function(graph.inputs, graph.encoded)
 
-    def encode(self, columns: Mapping[str, np.ndarray]) -> tuple[np.ndarray, ...]:
+    def encode(self, columns: Mapping[str, np.ndarray]) -> Encoded:
         """Places, design columns and offsets of columns in memory, by chunks of rows."""
         rows = len(next(iter(columns.values())))
         chunks = []

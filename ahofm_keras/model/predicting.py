@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import keras
@@ -9,12 +10,12 @@ import numpy as np
 import pandas as pd
 import tensorflow as tf
 
-from ahofm_keras.data import batch_rows
 from ahofm_keras.errors import DataError, NotFittedError, warn
 from ahofm_keras.families import Family
 from ahofm_keras.intervals import band_of_link, band_of_mean, predictive_spread
 from ahofm_keras.layers import Posterior
 from ahofm_keras.model.arguments import check_choice, check_level
+from ahofm_keras.model.encoding import Encoded
 from ahofm_keras.model.graph import Graph
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.terms import Design
@@ -26,7 +27,7 @@ INTERVAL_METHODS = ("posterior", CONFORMAL)
 
 
 class Outputs:
-    """Tensors of a model's graph beside the response, and the functions that compute them.
+    """Tensors of a model's graph that it predicts, and the functions that compute them.
 
     Args:
         graph: of the model.
@@ -49,9 +50,9 @@ class Outputs:
         """Trace all functions again: they hold weights that the layers no longer have."""
         self._functions = {}
 
-    def link(self) -> dict[str, Any]:
-        """The predictor."""
-        return {"link": self._graph.link}
+    def mean(self) -> dict[str, Any]:
+        """Mean response and predictor."""
+        return {"response": self._graph.response, "link": self._graph.link}
 
     def terms(self) -> dict[str, Any]:
         """Contribution of each column of each term, in units of the link."""
@@ -76,21 +77,43 @@ class Outputs:
         """What an exported model serves, by endpoint."""
         terms = self.terms()
         return {
-            "serving_default": {"response": self._graph.response, "link": self._graph.link},
+            "serving_default": self.mean(),
             **({"terms": terms} if terms else {}),
             **({"uncertainty": self.uncertainty()} if with_uncertainty else {}),
         }
 
-    def run(self, name: str, batches: tf.data.Dataset, steps: int | None) -> dict[str, np.ndarray]:
-        """`"link"`, `"terms"` or `"uncertainty"` of batches of encoded rows."""
-        if name not in self._functions:
-            function = keras.Function(self._graph.encoded, getattr(self, name)())
-            self._functions[name] = tf.function(function)
-        run = self._functions[name]
-        parts = [run(list(encoded)) for (encoded,) in batches.take(-1 if steps is None else steps)]
+    def run(self, name: str, batches: Iterable[Encoded]) -> dict[str, np.ndarray]:
+        """`"mean"`, `"terms"` or `"uncertainty"` of batches of encoded rows."""
+        run = self._function(name)
+        parts = [run(list(encoded)) for encoded in batches]
         if not parts:
             raise DataError("The dataset has no batches.")
         return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+
+    def _function(self, name: str) -> Any:
+        """Traced once, for any number of rows: tracing takes longer than a prediction."""
+        if name not in self._functions:
+            encoded = self._graph.encoded
+            function = keras.Function(encoded, getattr(self, name)())
+            signature = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in encoded]
+            self._functions[name] = tf.function(function, input_signature=[signature])
+        return self._functions[name]
+
+
+def batches_of(
+    rows: Encoded | tf.data.Dataset, size: int, steps: int | None = None
+) -> Iterator[Encoded]:
+    """Batches of encoded rows, all or the first ones; those of a dataset as they come.
+
+    Rows in memory are sliced here: a dataset of one batch takes longer to set up than to predict.
+    """
+    if isinstance(rows, tf.data.Dataset):
+        for (encoded,) in rows.take(-1 if steps is None else steps):
+            yield encoded
+        return
+    starts = range(0, len(rows[0]), size)
+    for start in starts if steps is None else starts[:steps]:
+        yield tuple(array[start : start + size] for array in rows)
 
 
 def terms_frame(predicted: dict[str, np.ndarray], intercept: float) -> pd.DataFrame:
@@ -147,7 +170,7 @@ def calibration_scores(
     """|residual| / spread of calibration rows."""
     if not isinstance(rows, Rows):
         raise DataError("`calibration` must be data in memory, not a dataset.")
-    predicted = outputs.run(name, batch_rows((rows.encoded,), PREDICTION_ROWS), None)
+    predicted = outputs.run(name, batches_of(rows.encoded, PREDICTION_ROWS))
     mean, spread = mean_and_spread(predicted, family)
     return np.abs(rows.y - mean) / spread
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from ahofm_keras.data import batch_rows, read_columns
+from ahofm_keras.data import read_columns
 from ahofm_keras.errors import DataError
 from ahofm_keras.families import Family
-from ahofm_keras.model.encoding import Encoder
+from ahofm_keras.model.encoding import Encoded, Encoder
 from ahofm_keras.model.reading import as_response, read_inputs, read_response, read_weight
 from ahofm_keras.model.record import Sample, take_sample
 from ahofm_keras.model.streams import BatchCheck, check_stream
@@ -86,12 +86,11 @@ class RowReader:
         x, y, weight = (*parts, None, None)[:3]
         return self.with_response(x, y, weight)
 
-    def batches(self, x: Any, size: int) -> tf.data.Dataset:
-        """Batches of encoded rows without a response."""
+    def without_response(self, x: Any) -> Encoded | tf.data.Dataset:
+        """Encoded rows to predict; a dataset stays one, of tuples with one entry."""
         if isinstance(x, tf.data.Dataset):
             return self._stream(x, with_response=False)
-        columns = read_inputs(self._design, x, self._extrapolation)
-        return batch_rows((self._encoder.encode(columns),), size)
+        return self._encoder.encode(read_inputs(self._design, x, self._extrapolation))
 
     def _stream(self, dataset: tf.data.Dataset, with_response: bool) -> tf.data.Dataset:
         check_stream(dataset, self._design, with_response)

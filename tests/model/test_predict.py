@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import keras
 import numpy as np
 import pandas as pd
 import pytest
 import tensorflow as tf
 
 import ahofm_keras as ak
+from ahofm_keras.model import predicting
 from tests.model.careless import with_random_weights
 
 
@@ -92,6 +97,38 @@ def test_dataset_of_batches(fitted: ak.AdditiveModel, frame: pd.DataFrame) -> No
 
 def test_batch_size_does_not_matter(fitted: ak.AdditiveModel, frame: pd.DataFrame) -> None:
     np.testing.assert_allclose(fitted.predict(frame, batch_size=17), fitted.predict(frame), rtol=1e-5)
+
+
+def test_keras_loop_predicts_the_same(
+    fitted: ak.AdditiveModel, frame: pd.DataFrame, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[int] = []
+    count = keras.callbacks.LambdaCallback(on_predict_batch_end=lambda batch, logs: seen.append(batch))
+    shown = fitted.predict(frame, batch_size=70, verbose=1, callbacks=[count])
+    np.testing.assert_allclose(shown, fitted.predict(frame), rtol=1e-5)
+    assert len(seen) == -(-len(frame) // 70)
+    assert "step" in capsys.readouterr().out
+    first = fitted.predict(frame, batch_size=70, steps=2)
+    np.testing.assert_allclose(first, fitted.predict(frame)[:140], rtol=1e-6)
+
+
+def test_any_number_of_rows_is_traced_once(frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = with_random_weights(ak.AdditiveModel("gaussian ~ s(x1) + afm(x1, x2, F=2, k=5)", frame))
+    traced: list[str] = []
+    real = keras.Function
+    monkeypatch.setattr(predicting.keras, "Function", lambda *graph: traces(real(*graph), traced))
+    for rows in (1, 2, 7, 120):
+        for kind in ("response", "link", "terms"):
+            assert len(model.predict(frame.iloc[:rows], type=kind)) == rows
+    assert len(traced) == 2  # one for mean and link, one for the terms
+
+
+def traces(function: Callable[..., Any], traced: list[str]) -> Callable[..., Any]:
+    def run(encoded: Any) -> Any:
+        traced.append("traced")  # Python runs while a function is traced, and not when it is called
+        return function(encoded)
+
+    return run
 
 
 def test_time_stamps_keep_their_digits() -> None:
