@@ -10,7 +10,9 @@ import pandas as pd
 from scipy import stats
 
 from ahofm_keras.diagnostics.rows import CheckedRows, rows_outside
+from ahofm_keras.effects.parts import Parts
 from ahofm_keras.model import AdditiveModel
+from ahofm_keras.terms import InteractionTerm
 
 _BINS = 10
 _LEAST_ROWS_A_BIN = 10
@@ -51,7 +53,7 @@ def overall_frame(
         lines.append(_dispersion_line(model, rows))
     if model.family.name == "bernoulli" and len(calibration) > 2:
         lines.append(_calibration_line(rows, calibration))
-    lines += [*_degrees_lines(model, rows), *_row_lines(model, rows, residuals)]
+    lines += [*_degrees_lines(model, rows), *_rank_lines(model), *_row_lines(model, rows, residuals)]
     if model.record is not None and not model.record.converged:
         text = "The fit stopped before it converged: give it more epochs."
         lines.append(("converged", 0.0, "1", False, text))
@@ -217,6 +219,22 @@ def _degrees_lines(model: AdditiveModel, rows: CheckedRows) -> Iterator[Line]:
         'their noise: ask for fewer factors or a smaller df, or let solver="variational" choose.'
     )
     yield _line("edf / rows", share, f"< {_MOST_DEGREES:g}", share > _MOST_DEGREES, text)
+
+
+def _rank_lines(model: AdditiveModel) -> Iterator[Line]:
+    """Whether surfaces use all factors that they may have; only the variational solver does without."""
+    if model.record is None or model.record.solver != "variational":
+        return
+    used = {group.source: len(group.kept) for group in Parts(model).groups}
+    for term in model.design.of_kind(InteractionTerm):
+        for place, order in enumerate(term.orders):
+            count, name = used.get((term.name, place), 0), term.column_labels[place]
+            text = (
+                f"All factors of {name} are in use, F = {order.rank}: its surfaces may need more, and "
+                "bands do not hold what is missing. Raise `F`."
+            )
+            full = count == order.slots
+            yield _line(f"factors of order {order.order}", count, f"< {order.slots}", full, text)
 
 
 def _row_lines(model: AdditiveModel, rows: CheckedRows, residuals: pd.DataFrame) -> Iterator[Line]:

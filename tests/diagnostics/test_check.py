@@ -256,3 +256,29 @@ def test_residuals_of_a_large_fit_may_be_smaller_by_what_it_took() -> None:
     line = found.tests.set_index("check").loc["sd of residuals"]
     assert line["ok"]
     assert not any("vary less" in verdict for verdict in found.verdicts)
+
+
+def test_a_rank_that_is_used_up_is_named() -> None:
+    rng = np.random.default_rng(5)
+    data = pd.DataFrame(rng.uniform(-1, 1, (400, 2)), columns=["a", "b"])
+    surface = np.sin(3 * data.a) * np.cos(3 * data.b) + np.cos(4 * data.a) * np.sin(2 * data.b)
+    data["y"] = surface + 0.1 * rng.normal(size=400)
+    narrow = fit("y ~ afm(a, b, F=1, k=8)", data)
+    found = check(narrow)
+    line = found.tests.set_index("check").loc["factors of order 2"]
+    assert (line["value"], line["expected"], line["ok"]) == (1, "< 1", False)
+    assert any(
+        text.startswith("All factors of afm(a, b)[2] are in use, F = 1") for text in found.verdicts
+    )
+    wide = check(fit("y ~ afm(a, b, F=5, k=8)", data))
+    line = wide.tests.set_index("check").loc["factors of order 2"]
+    assert line["ok"]
+    assert line["value"] in (2, 3, 4)
+    assert not any("factors" in text for text in wide.verdicts)
+
+
+def test_a_solver_that_switches_nothing_off_is_not_asked_for_its_rank() -> None:
+    rng = np.random.default_rng(5)
+    data = pd.DataFrame(rng.uniform(-1, 1, (100, 2)), columns=["a", "b"]).assign(y=rng.normal(size=100))
+    model = fit("y ~ afm(a, b, F=1, k=5)", data, solver="bcd")
+    assert "factors of order 2" not in list(check(model).tests["check"])
