@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ahofm_keras.data import column_names, kind_of, read_columns, read_levels
-from ahofm_keras.errors import DataError
+from ahofm_keras.errors import DataError, warn
 from ahofm_keras.families import Family
 from ahofm_keras.formula import parse_formula
 from ahofm_keras.model.reading import learn_response
@@ -40,6 +40,8 @@ def learn_state(
     rows = len(next(iter(columns.values())))
     if len(y) != rows:
         raise DataError(f"The response has {len(y)} values, the data {rows} rows.")
+    if family.name == "gaussian" and set(np.unique(y)) == {0.0, 1.0}:
+        warn(f'The response `{response}` is 0 or 1: `family="bernoulli"` models its probability.')
     levels = read_levels(data, columns)
     design = fit_terms(
         parsed, columns, kinds, levels=levels, df_kind=df_kind, extrapolation=extrapolation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -140,3 +141,13 @@ def test_gamma_response_of_any_unit_starts_at_its_mean() -> None:
     model.set_weights([np.zeros(weight.shape) for weight in model.get_weights()])
     with pytest.warns(ak.AhofmWarning, match="never fitted"):
         assert model.predict(data)[0] == pytest.approx(data.p.mean(), rel=1e-4)
+
+
+def test_a_binary_response_of_the_gaussian_family_is_answered_with_the_right_one() -> None:
+    data = pd.DataFrame({"x": np.linspace(0, 1, 20), "y": np.arange(20) % 2})
+    with pytest.warns(ak.AhofmWarning, match='`y` is 0 or 1: `family="bernoulli"` models its prob'):
+        ak.AdditiveModel("y ~ x", data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ak.AdditiveModel("y ~ x", data, family="bernoulli")
+        ak.AdditiveModel("y ~ x", data.assign(y=data.y + 1))
