@@ -71,7 +71,10 @@ def choose(parts: Parts, curves: int, surfaces: int) -> Choice:
     _say(left_out, "main effects", strong[curves:])
     pairs = [entry for entry in _ranked(parts, 2) if entry[1] > NOTHING]
     _say(left_out, "pairs", pairs[surfaces:])
-    together = {v for subset, _ in pairs for v in subset}
+    mapped = len({v for subset, _ in pairs for v in subset}) >= _LEAST_MAP
+    higher = _higher(shares)
+    if higher > NOTHING and not mapped:
+        left_out.append(f"not shown: interactions of order 3 and above ({percent(higher)} of variance)")
     if silent:
         listed = ", ".join(shorten(name, 24) for name in silent[:8])
         more = f" and {len(silent) - 8} more" if len(silent) > 8 else ""
@@ -81,8 +84,12 @@ def choose(parts: Parts, curves: int, surfaces: int) -> Choice:
         [(labels[a], labels[b]) for (a, b), _ in pairs[:surfaces]],
         shares,
         left_out,
-        len(together) >= _LEAST_MAP,
+        mapped,
     )
+
+
+def _higher(shares: dict[int, float]) -> float:
+    return sum(share for order, share in shares.items() if order > 2)
 
 
 def _ranked(parts: Parts, order: int) -> list[tuple[tuple[int, ...], float]]:
@@ -172,7 +179,7 @@ def _sections(
 def _map_sections(model: AdditiveModel, chosen: Choice) -> list[Section]:
     """The map with the triples beside it; below it, where it is large."""
     frame, triples = interaction_map_data(model), triple_data(model, _TRIPLES)
-    higher = sum(share for order, share in chosen.shares.items() if order > 2)
+    higher = _higher(chosen.shares)
     about = f"   order 3 and above: {percent(higher)} of variance" if higher > 0 else ""
     side = min(map_side(len(frame)), 8.0)
     if side <= _LARGE_MAP or not len(triples):

@@ -12,6 +12,7 @@ import pytest
 import ahofm_keras as ak
 from ahofm_keras.effects import effect, explain, interactions
 from ahofm_keras.plotting import page, plot, plot_data, plot_interaction_map, plot_marginals
+from ahofm_keras.plotting.texts import percent
 
 
 def page_texts(axes) -> str:
@@ -65,6 +66,17 @@ def test_what_is_left_out_is_told(model):
     assert "not shown: 3 more main effects" in text
     assert f"not shown: 5 more pairs ({100 * rest:.0f}" in text.replace("%", "")
     assert "(gaussian)" in text
+
+
+def test_a_triple_without_a_map_is_told(frame):
+    model = ak.AdditiveModel("y ~ ahofm(x1, x3, town, D=3, F=2, k=6)", frame)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ak.AhofmWarning)
+        model.fit(frame, verbose=0, solver="bcd", epochs=3)
+    axes = plot(model)
+    assert "map" not in axes
+    share = interactions(model, 3)["share"].iloc[0]
+    assert f"not shown: interactions of order 3 and above ({percent(share)} of" in page_texts(axes)
 
 
 def test_a_model_of_main_effects_is_a_page_of_curves(additive):
