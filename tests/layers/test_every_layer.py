@@ -1,0 +1,294 @@
+"""One shared check for every layer: config, shapes, precision, graphs, training."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import ops
+
+from ahofm_keras import layers
+from ahofm_keras.bases import make_levels, make_linear, make_spline
+from ahofm_keras.layers import (
+    BasisExpansion,
+    FactorizedInteraction,
+    Linear,
+    Offset,
+    ParametricColumns,
+    Positions,
+    Posterior,
+    Predictor,
+    Response,
+    Smooth,
+    TensorProduct,
+)
+from ahofm_keras.transforms import Expression, column
+from tests.layers.common import DTYPES, ROWS, coordinates
+
+# The shared check
+
+
+@dataclass
+class Case:
+    """How to make a layer (its dtype given), and what it is called with."""
+
+    make: Callable[..., keras.layers.Layer]
+    inputs: Callable[[str], tuple[Any, ...]]
+    output: str | None = None  # its dtype where that is not the layer's own
+
+
+def _columns(_: str) -> tuple[Any, ...]:
+    rng = np.random.default_rng(0)
+    return (
+        {
+            "x": ops.convert_to_tensor(rng.uniform(size=ROWS)),
+            "z": ops.convert_to_tensor(rng.normal(size=ROWS)),
+            "g": tf.constant(rng.choice(["a", "b", "c", "new"], ROWS)),
+            "flag": tf.constant(rng.uniform(size=ROWS) < 0.5),
+        },
+    )
+
+
+def _tensor(*shape: int, seed: int = 1) -> Callable[[str], tuple[Any, ...]]:
+    return lambda dtype: (
+        ops.convert_to_tensor(np.random.default_rng(seed).uniform(0, 4, shape), dtype=dtype),
+    )
+
+
+def _bases(dtype: str) -> tuple[Any, ...]:
+    return ([_tensor(2, 7, ROWS)(dtype)[0], _tensor(1, 3, ROWS, seed=2)(dtype)[0]],)
+
+
+def _contributions(dtype: str) -> tuple[Any, ...]:
+    offset = ops.convert_to_tensor(np.linspace(0, 1, ROWS))
+    return [_tensor(ROWS, 1)(dtype)[0], _tensor(ROWS, 2)(dtype)[0]], offset
+
+
+X = np.random.default_rng(3).uniform(size=200)
+CUBIC, PARABOLA = coordinates(make_spline(X, 7), X), coordinates(make_spline(X, 3, degree=2), X)
+
+CASES = {
+    "Positions": Case(
+        lambda **options: Positions(
+            [
+                (column("x"), make_spline(X, 7)),
+                (column("g"), make_levels(("a", "b", "c"))),
+                (column("flag"), make_levels((False, True))),
+                (column("z"), make_linear(X)),
+                (Expression("exp", (column("z"),)), make_spline(X, 7, cyclic=True)),
+            ],
+            **options,
+        ),
+        _columns,
+    ),
+    "ParametricColumns": Case(
+        lambda **options: ParametricColumns(
+            [
+                {
+                    "factors": [(column("x"), ()), (column("g"), ("a", "b", "c"))],
+                    "columns": [(0, 1), (0, 2), (0, -1)],
+                    "centre": [0.1, 0.2, 0.5],
+                    "scale": [1.5, 2.5, 3.0],
+                }
+            ],
+            **options,
+        ),
+        _columns,
+    ),
+    "Offset": Case(
+        lambda **options: Offset([column("x"), Expression("exp", (column("z"),))], **options),
+        _columns,
+        "float64",
+    ),
+    "BasisExpansion": Case(
+        lambda **options: BasisExpansion([2, 0], [7, 5], 3, straight_beyond=[4.0, 2.0], **options),
+        _tensor(ROWS, 3),
+    ),
+    "Smooth": Case(
+        lambda **options: Smooth(1, CUBIC.transform, CUBIC.eigenvalues, 2.0, **options),
+        _tensor(2, 7, ROWS),
+    ),
+    "FactorizedInteraction": Case(
+        lambda **options: FactorizedInteraction(
+            [(0, 0), (1, 0), (0, 1)],
+            [CUBIC.transform, PARABOLA.transform, CUBIC.transform],
+            [CUBIC.eigenvalues, PARABOLA.eigenvalues, CUBIC.eigenvalues],
+            [
+                {"order": 2, "rank": 3, "smoothing": [1.0, 2.0, 3.0]},
+                {"order": 3, "rank": 2, "smoothing": [0.0, 2.0, 9.0]},
+            ],
+            seed=5,
+            **options,
+        ),
+        _bases,
+    ),
+    "TensorProduct": Case(
+        lambda **options: TensorProduct(
+            [(0, 1), (1, 0), (0, 0)],
+            [CUBIC.transform, PARABOLA.transform, CUBIC.transform],
+            [CUBIC.eigenvalues, PARABOLA.eigenvalues, CUBIC.eigenvalues],
+            [1.0, 0.0, 3.0],
+            False,
+            **options,
+        ),
+        _bases,
+    ),
+    "Linear": Case(lambda **options: Linear(1, 3, **options), _tensor(ROWS, 4)),
+    "Predictor": Case(
+        lambda **options: Predictor(1990.5, 3.0, True, **options), _contributions, "float64"
+    ),
+    "Posterior": Case(
+        lambda **options: Posterior(
+            True,
+            0,
+            [
+                {"pure": True, "features": [[0, 1]], "transforms": [CUBIC.transform]},
+                {
+                    "pure": False,
+                    "features": [[1, 0], [0, 0]],
+                    "transforms": [PARABOLA.transform, CUBIC.transform],
+                },
+            ],
+            [
+                {
+                    "order": 2,
+                    "rank": 3,
+                    "features": [[0, 0], [1, 0], [0, 1]],
+                    "transforms": [CUBIC.transform, PARABOLA.transform, CUBIC.transform],
+                }
+            ],
+            **options,
+        ),
+        _bases,
+        "float64",
+    ),
+    "Response": Case(
+        lambda **options: Response("poisson", **options), lambda _: _tensor(ROWS)("float64"), "float64"
+    ),
+}
+# Layers with weights that a fit sets.
+LEARNED = ("Smooth", "TensorProduct", "FactorizedInteraction", "Linear", "Predictor")
+every_layer = pytest.mark.parametrize("name", CASES)
+
+
+def shapes(inputs: Any) -> Any:
+    return tf.nest.map_structure(lambda tensor: tuple(tensor.shape), inputs)
+
+
+def randomise(layer: keras.layers.Layer) -> None:
+    rng = np.random.default_rng(8)
+    layer.set_weights([rng.normal(size=weight.shape) for weight in layer.weights])
+
+
+def test_every_layer_is_checked() -> None:
+    exported = {
+        name
+        for name, value in vars(layers).items()
+        if inspect.isclass(value) and issubclass(value, keras.layers.Layer)
+    }
+    assert set(CASES) == exported == set(layers.__all__)
+
+
+@every_layer
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_config_brings_back_a_layer_of_equal_outputs(name: str, dtype: str) -> None:
+    case = CASES[name]
+    layer = case.make(dtype=dtype, name="mine")
+    inputs = case.inputs(dtype)
+    layer(*inputs)
+    start = layer.get_weights()
+    randomise(layer)
+    again = type(layer).from_config(json.loads(json.dumps(layer.get_config())))
+    assert again.name == "mine"
+    again(*inputs)
+    for found, wanted in zip(again.get_weights(), start, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    again.set_weights(layer.get_weights())
+    np.testing.assert_array_equal(np.asarray(again(*inputs)), np.asarray(layer(*inputs)))
+    assert again.get_config() == layer.get_config()
+    assert [float(loss) for loss in again.losses] == [float(loss) for loss in layer.losses]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_keras_brings_back_a_layer_that_was_built(name: str) -> None:
+    case = CASES[name]
+    layer = case.make(name="mine")
+    inputs = case.inputs("float32")
+    layer(*inputs)
+    config = json.loads(json.dumps(keras.saving.serialize_keras_object(layer)))
+    assert config["registered_name"] == f"ahofm_keras>{name}"
+    again = keras.saving.deserialize_keras_object(config)
+    assert type(again) is type(layer)
+    assert [w.shape for w in again.weights] == [w.shape for w in layer.weights]
+    again.set_weights(layer.get_weights())
+    np.testing.assert_array_equal(np.asarray(again(*inputs)), np.asarray(layer(*inputs)))
+
+
+@every_layer
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_outputs_and_weights_have_the_shape_and_precision_announced(name: str, dtype: str) -> None:
+    case = CASES[name]
+    layer = case.make(dtype=dtype)
+    inputs = case.inputs(dtype)
+    output = layer(*inputs)
+    assert np.isfinite(np.asarray(output)).all()
+    assert keras.backend.standardize_dtype(output.dtype) == (case.output or dtype)
+    kept = "float64" if name == "Posterior" else dtype
+    assert {keras.backend.standardize_dtype(w.dtype) for w in layer.weights} <= {kept}
+    announced = layer.compute_output_spec(*inputs)
+    assert tuple(announced.shape) == tuple(output.shape)
+    assert keras.backend.standardize_dtype(announced.dtype) == (case.output or dtype)
+    if name != "Predictor":  # announces its spec only
+        assert tuple(layer.compute_output_shape(*shapes(inputs))) == tuple(output.shape)
+
+
+@every_layer
+def test_a_graph_of_any_number_of_rows_gives_the_same_outputs(name: str) -> None:
+    case = CASES[name]
+    inputs = case.inputs("float32")
+    layer = case.make(dtype="float32")
+    wanted = layer(*inputs)
+    rows_last = name in ("Smooth", "TensorProduct", "FactorizedInteraction", "Posterior")
+
+    def placeholder(tensor: Any) -> Any:
+        shape = list(tensor.shape)
+        shape[-1 if rows_last else 0] = None
+        return keras.Input(batch_shape=shape, dtype=keras.backend.standardize_dtype(tensor.dtype))
+
+    symbols = tf.nest.map_structure(placeholder, inputs)
+    output = layer(*symbols)
+    expected = [None if size == ROWS else size for size in wanted.shape]
+    assert list(output.shape) == expected
+    function = keras.Function(tf.nest.flatten(symbols), output)
+    found = function(tf.nest.flatten(inputs))
+    np.testing.assert_allclose(np.asarray(found), np.asarray(wanted), rtol=1e-6, atol=1e-6)
+
+
+@every_layer
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_training_step_moves_every_weight(name: str, dtype: str) -> None:
+    case = CASES[name]
+    layer = case.make(dtype=dtype)
+    inputs = case.inputs(dtype)
+    layer(*inputs)
+    before = [np.asarray(weight) for weight in layer.trainable_weights]
+    assert bool(before) == (name in LEARNED)
+    if not before:
+        return
+    optimizer = keras.optimizers.SGD(1e-3)
+    with tf.GradientTape() as tape:
+        error = ops.mean(ops.square(ops.cast(layer(*inputs), "float64") - 1.0))
+        loss = error + sum(ops.cast(part, "float64") for part in layer.losses)
+    optimizer.apply(
+        tape.gradient(loss, [w.value for w in layer.trainable_weights]), layer.trainable_weights
+    )
+    for old, new in zip(before, layer.get_weights(), strict=True):
+        assert np.isfinite(new).all()
+        assert not np.array_equal(old, new)
