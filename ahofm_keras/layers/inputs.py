@@ -1,7 +1,9 @@
 """Raw named columns -> what the terms work on: places on basis axes, design columns, offsets.
 
 These layers hold no weights. Their values do not change during training, so `fit` computes them once
-and trains on the result; prediction and the exported graph run through them.
+and trains on the result; datasets and the exported graph run through them. Each computes with NumPy too,
+which is what columns in memory go through: a hundred small operations take TensorFlow longer to begin
+than to compute.
 """
 
 from __future__ import annotations
@@ -13,13 +15,14 @@ import keras
 import numpy as np
 from keras import ops
 
-from ahofm_keras.bases import Basis, locate
+from ahofm_keras.bases import Basis, locate, locate_levels
 from ahofm_keras.transforms import Expression, evaluate_expression
 
 Array = Any
+Namespace = Any  # numpy or keras.ops
 
 
-class _RawColumns(keras.layers.Layer):
+class RawColumns(keras.layers.Layer):
     """Base of the layers that read raw columns: computes in float64, so that time stamps keep their
     digits, and finds the index of text levels by lookup tables."""
 
@@ -40,22 +43,32 @@ class _RawColumns(keras.layers.Layer):
         for lookup in self._lookups.values():
             lookup.build(())
 
-    def _values(self, expression: Expression, columns: Mapping[str, Array]) -> Array:
-        return evaluate_expression(expression, columns, ops)
+    def call(self, columns: Mapping[str, Array]) -> Array:
+        return ops.cast(self._compute(columns, ops), self.compute_dtype)
 
-    def _level_index(self, key: str, levels: tuple[Any, ...], values: Array) -> Array:
+    def encode(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+        """What a call gives, of columns in memory."""
+        values: np.ndarray = self._compute(columns, np).astype(self.compute_dtype)
+        return values
+
+    def _compute(self, columns: Mapping[str, Array], namespace: Namespace) -> Array:
+        """The layer's values in float64."""
+        raise NotImplementedError
+
+    def _level_index(
+        self, key: str, levels: tuple[Any, ...], values: Array, namespace: Namespace
+    ) -> Array:
         """Index among the levels, -1 where the value is none of them."""
+        if namespace is np:
+            return locate_levels(levels, values).astype(float)
         if key in self._lookups:
             return ops.cast(self._lookups[key](values), "float64") - 1
         basis = Basis("re", len(levels), 0, levels=levels)
         return ops.cast(locate(basis, ops.cast(values, "float64"), ops), "float64")
 
-    def _finish(self, values: Array) -> Array:
-        return ops.cast(values, self.compute_dtype)
-
 
 @keras.saving.register_keras_serializable(package="ahofm_keras")
-class Positions(_RawColumns):
+class Positions(RawColumns):
     """Place of each feature on the axis of its basis.
 
     Args:
@@ -74,15 +87,15 @@ class Positions(_RawColumns):
         for place, (_, basis) in enumerate(self.features):
             self._add_lookup(str(place), basis.levels)
 
-    def call(self, columns: Mapping[str, Array]) -> Array:
+    def _compute(self, columns: Mapping[str, Array], namespace: Namespace) -> Array:
         places = []
         for place, (expression, basis) in enumerate(self.features):
-            values = self._values(expression, columns)
+            values = evaluate_expression(expression, columns, namespace)
             if basis.kind == "re":
-                places.append(self._level_index(str(place), basis.levels, values))
+                places.append(self._level_index(str(place), basis.levels, values, namespace))
             else:
-                places.append(locate(basis, values, ops))
-        return self._finish(ops.stack(places, axis=1))
+                places.append(locate(basis, values, namespace))
+        return namespace.stack(places, axis=1)
 
     def compute_output_shape(self, columns_shape: Any) -> tuple[int | None, int]:
         return (_batch(columns_shape), len(self.features))
@@ -104,7 +117,7 @@ def _read_feature(feature: Any) -> tuple[Expression, Basis]:
 
 
 @keras.saving.register_keras_serializable(package="ahofm_keras")
-class ParametricColumns(_RawColumns):
+class ParametricColumns(RawColumns):
     """Standardised design columns of the linear terms.
 
     Args:
@@ -134,23 +147,25 @@ class ParametricColumns(_RawColumns):
             for j, (_, levels) in enumerate(term["factors"]):
                 self._add_lookup(f"{i}_{j}", levels)
 
-    def call(self, columns: Mapping[str, Array]) -> Array:
-        blocks = [self._block(i, term, columns) for i, term in enumerate(self.terms)]
-        return self._finish(ops.concatenate(blocks, axis=1))
+    def _compute(self, columns: Mapping[str, Array], namespace: Namespace) -> Array:
+        blocks = [self._block(i, term, columns, namespace) for i, term in enumerate(self.terms)]
+        return namespace.concatenate(blocks, axis=1)
 
-    def _block(self, i: int, term: Mapping[str, Any], columns: Mapping[str, Array]) -> Array:
+    def _block(
+        self, i: int, term: Mapping[str, Any], columns: Mapping[str, Array], namespace: Namespace
+    ) -> Array:
         chosen = np.asarray(term["columns"], int).reshape(-1, len(term["factors"]))
         product: Array = 1.0
         seen: Array = 1.0
         for j, (expression, levels) in enumerate(term["factors"]):
-            values = self._values(expression, columns)
+            values = evaluate_expression(expression, columns, namespace)
             if levels:
-                index = self._level_index(f"{i}_{j}", levels, values)[:, None]
-                seen = seen * ops.cast(index >= 0, "float64")
-                values = ops.cast(index == np.arange(len(levels), dtype=float), "float64")
-            values = ops.reshape(values, (ops.shape(values)[0], -1))
-            taken = ops.take(values, np.maximum(chosen[:, j], 0), axis=1)
-            product = product * ops.where(chosen[:, j] < 0, ops.ones_like(taken), taken)
+                index = self._level_index(f"{i}_{j}", levels, values, namespace)[:, None]
+                seen = seen * _indicator(index >= 0, namespace)
+                values = _indicator(index == np.arange(len(levels), dtype=float), namespace)
+            values = namespace.reshape(values, (namespace.shape(values)[0], -1))
+            taken = namespace.take(values, np.maximum(chosen[:, j], 0), axis=1)
+            product = product * namespace.where(chosen[:, j] < 0, namespace.ones_like(taken), taken)
         centred = (product - np.asarray(term["centre"])) / np.asarray(term["scale"])
         return centred * seen
 
@@ -173,7 +188,7 @@ def _read_factor(factor: Any) -> tuple[Expression, tuple[Any, ...]]:
 
 
 @keras.saving.register_keras_serializable(package="ahofm_keras")
-class Offset(_RawColumns):
+class Offset(RawColumns):
     """Sum of the offsets, `(n,)`, in float64.
 
     Args:
@@ -186,17 +201,22 @@ class Offset(_RawColumns):
             Expression.from_json(e) if isinstance(e, Mapping) else e for e in expressions
         ]
 
-    def call(self, columns: Mapping[str, Array]) -> Array:
-        total = self._values(self.expressions[0], columns)
+    def _compute(self, columns: Mapping[str, Array], namespace: Namespace) -> Array:
+        total = evaluate_expression(self.expressions[0], columns, namespace)
         for expression in self.expressions[1:]:
-            total = total + self._values(expression, columns)
-        return self._finish(total)
+            total = total + evaluate_expression(expression, columns, namespace)
+        return total
 
     def compute_output_shape(self, columns_shape: Any) -> tuple[int | None]:
         return (_batch(columns_shape),)
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "expressions": [e.to_json() for e in self.expressions]}
+
+
+def _indicator(condition: Array, namespace: Namespace) -> Array:
+    """1 where a condition holds, else 0, in float64."""
+    return namespace.where(condition, np.float64(1), np.float64(0))
 
 
 def _batch(columns_shape: Mapping[str, Any]) -> int | None:

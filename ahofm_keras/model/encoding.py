@@ -23,6 +23,7 @@ class Encoder:
 
     def __init__(self, graph: Graph) -> None:
         self._inputs = graph.inputs
+        self._layers = list(graph.encoders)
         self._run = keras.Function(graph.inputs, graph.encoded)
 
     def encode(self, columns: Mapping[str, np.ndarray]) -> Encoded:
@@ -30,8 +31,8 @@ class Encoder:
         rows = len(next(iter(columns.values())))
         chunks = []
         for start in range(0, rows, _ROWS):
-            part = {n: tf.constant(v[start : start + _ROWS]) for n, v in columns.items()}
-            chunks.append([np.asarray(array) for array in self._run(part)])
+            part = {name: values[start : start + _ROWS] for name, values in columns.items()}
+            chunks.append([layer.encode(part) for layer in self._layers])
         return tuple(np.concatenate(parts) for parts in zip(*chunks, strict=True))
 
     def encode_stream(

@@ -22,6 +22,7 @@ from ahofm_keras.layers import (
     Smooth,
     TensorProduct,
 )
+from ahofm_keras.layers.inputs import RawColumns
 from ahofm_keras.terms import (
     Design,
     Feature,
@@ -54,7 +55,8 @@ class Graph:
     Args:
         inputs: raw columns by name, each of shape `()`; the tensor's own name is the column's, with
             what Keras does not allow in a name (`/`) replaced.
-        encoded: what never changes in training: places, design columns, offset, as far as they occur.
+        encoders: what never changes in training: places, design columns, offset, as far as they occur,
+            by the layers that compute them.
         contributions: tensor `(n, c)` of each term, by layer name, inside the model's scale.
         link: the predictor.
         response: the mean.
@@ -64,7 +66,7 @@ class Graph:
     """
 
     inputs: dict[str, Tensor]
-    encoded: list[Tensor]
+    encoders: dict[RawColumns, Tensor]
     contributions: dict[str, Tensor]
     link: Tensor
     response: Tensor
@@ -72,13 +74,19 @@ class Graph:
     bases: Bases
     columns: Tensor | None
 
+    @property
+    def encoded(self) -> list[Tensor]:
+        """What training and prediction of rows in memory start from."""
+        return list(self.encoders.values())
+
 
 def build_graph(design: Design, family: str, shift: float, scale: float, seed: int) -> Graph:
     """Connect the layers of all terms."""
     inputs = _inputs(design)
     taken = {tensor.name for tensor in inputs.values()} | {term.name for term in design.terms}
     free = partial(_free_name, taken=taken)
-    bases, encoded = _expand_bases(design, inputs, free)
+    encoders: dict[RawColumns, Tensor] = {}
+    bases = _expand_bases(design, inputs, encoders, free)
     contributions: dict[str, Tensor] = {}
     for seed_step, term in enumerate(design.of_kind(InteractionTerm)):
         contributions[term.name] = _interaction(term, design, bases, seed + 1000 * seed_step)
@@ -86,16 +94,16 @@ def build_graph(design: Design, family: str, shift: float, scale: float, seed: i
         contributions[term.name] = _smooth(term, design, bases)
     for term in design.of_kind(TensorTerm):
         contributions[term.name] = _tensor(term, design, bases)
-    linear, columns = _linear_terms(design, inputs, encoded, free)
+    linear, columns = _linear_terms(design, inputs, encoders, free)
     contributions |= linear
-    offset = _offset(design, inputs, encoded, free)
+    offset = _offset(design, inputs, encoders, free)
     ordered = {
         term.name: contributions[term.name] for term in design.terms if term.name in contributions
     }
     predictor = Predictor(shift, scale, design.intercept, name=free("predictor"))
     link = predictor(list(ordered.values()), offset)
     response = Response(family, name=free("response"))(link)
-    return Graph(inputs, encoded, ordered, link, response, predictor, bases, columns)
+    return Graph(inputs, encoders, ordered, link, response, predictor, bases, columns)
 
 
 def _inputs(design: Design) -> dict[str, Tensor]:
@@ -115,12 +123,15 @@ def _free_name(name: str, taken: set[str]) -> str:
     return name
 
 
-def _expand_bases(design: Design, inputs: dict[str, Tensor], free: Naming) -> tuple[Bases, list[Tensor]]:
+def _expand_bases(
+    design: Design, inputs: dict[str, Tensor], encoders: dict[RawColumns, Tensor], free: Naming
+) -> Bases:
     if not design.features:
-        return Bases([], {}), []
+        return Bases([], {})
     pairs = [(feature.expression, feature.basis) for feature in design.features]
     used = {name: inputs[name] for e, _ in pairs for name in e.columns()}
-    places = Positions(pairs, name=free("positions"))(used)
+    layer = Positions(pairs, name=free("positions"))
+    places = encoders[layer] = layer(used)
     groups: dict[tuple[int | None, bool], list[int]] = {}
     for position, feature in enumerate(design.features):
         groups.setdefault(_group(feature), []).append(position)
@@ -129,7 +140,7 @@ def _expand_bases(design: Design, inputs: dict[str, Tensor], free: Naming) -> tu
     for group, (key, members) in enumerate(groups.items()):
         tensors.append(_expansion(key, members, design, free)(places))
         where |= {position: (group, within) for within, position in enumerate(members)}
-    return Bases(tensors, where), [places]
+    return Bases(tensors, where)
 
 
 def _group(feature: Feature) -> tuple[int | None, bool]:
@@ -205,7 +216,7 @@ def _interaction(term: InteractionTerm, design: Design, bases: Bases, seed: int)
 
 
 def _linear_terms(
-    design: Design, inputs: dict[str, Tensor], encoded: list[Tensor], free: Naming
+    design: Design, inputs: dict[str, Tensor], encoders: dict[RawColumns, Tensor], free: Naming
 ) -> tuple[dict[str, Tensor], Tensor | None]:
     terms: list[LinearTerm] = design.of_kind(LinearTerm)
     if not terms:
@@ -225,8 +236,8 @@ def _linear_terms(
         for factor in term.factors
         for name in factor.expression.columns()
     }
-    columns = ParametricColumns(config, name=free("parametric_columns"))(used)
-    encoded.append(columns)
+    layer = ParametricColumns(config, name=free("parametric_columns"))
+    columns = encoders[layer] = layer(used)
     contributions, start = {}, 0
     for term in terms:
         stop = start + len(term.columns)
@@ -236,14 +247,14 @@ def _linear_terms(
 
 
 def _offset(
-    design: Design, inputs: dict[str, Tensor], encoded: list[Tensor], free: Naming
+    design: Design, inputs: dict[str, Tensor], encoders: dict[RawColumns, Tensor], free: Naming
 ) -> Tensor | None:
     terms: list[OffsetTerm] = design.of_kind(OffsetTerm)
     if not terms:
         return None
     used = {name: inputs[name] for term in terms for name in term.expression.columns()}
-    offset = Offset([term.expression for term in terms], name=free("offset"))(used)
-    encoded.append(offset)
+    layer = Offset([term.expression for term in terms], name=free("offset"))
+    offset = encoders[layer] = layer(used)
     return offset
 
 

@@ -29,6 +29,7 @@ from ahofm_keras.layers import (
     Smooth,
     TensorProduct,
 )
+from ahofm_keras.layers.inputs import RawColumns
 from ahofm_keras.transforms import Expression, column
 from tests.layers.common import DTYPES, ROWS, coordinates
 
@@ -194,6 +195,27 @@ def test_every_layer_is_checked() -> None:
         if inspect.isclass(value) and issubclass(value, keras.layers.Layer)
     }
     assert set(CASES) == exported == set(layers.__all__)
+
+
+READERS = [name for name in CASES if issubclass(getattr(layers, name), RawColumns)]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", READERS)
+def test_columns_in_memory_are_encoded_as_the_graph_does(name: str, dtype: str) -> None:
+    layer = CASES[name].make(dtype=dtype)
+    (columns,) = CASES[name].inputs(dtype)
+    expected = np.asarray(layer(columns))
+    plain = {key: np.asarray(values) for key, values in columns.items()}
+    plain["g"] = np.array([text.decode() for text in plain["g"]], object)
+    found = layer.encode(plain)
+    assert found.dtype == expected.dtype
+    tolerance = 1e-13 if expected.dtype == np.float64 else 1e-6
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=1e-14)
+
+
+def test_all_layers_of_raw_columns_are_checked() -> None:
+    assert READERS == ["Positions", "ParametricColumns", "Offset"]
 
 
 @every_layer

@@ -66,10 +66,14 @@ def fitted(formula: str, train: pd.DataFrame) -> tuple[list[LinearTerm], Paramet
     return terms, ParametricColumns(config, dtype="float64")
 
 
+def arrays(data: pd.DataFrame) -> dict[str, np.ndarray]:
+    return read_columns(data, [c for c in data if c != "y"])
+
+
 def tensors(data: pd.DataFrame) -> dict[str, Any]:
     return {
         name: tf.constant(values.tolist() if values.dtype == object else values)
-        for name, values in read_columns(data, [c for c in data if c != "y"]).items()
+        for name, values in arrays(data).items()
     }
 
 
@@ -124,6 +128,7 @@ def test_design_columns_are_patsys(formula: str) -> None:
         assert sorted(names) == sorted(wanted)
         found = np.asarray(layer(tensors(data)))
         assert found.shape == (len(data), len(names))
+        np.testing.assert_allclose(layer.encode(arrays(data)), found, rtol=1e-12, atol=1e-12)
         for place, name in enumerate(names):
             raw = found[:, place] * scale[place] + centre[place]
             np.testing.assert_allclose(raw, wanted[name], rtol=0, atol=1e-9, err_msg=name)
@@ -162,6 +167,7 @@ def test_an_unseen_level_contributes_exactly_0(formula: str, unseen: dict[str, A
     for name, value in unseen.items():
         new.loc[new.index[:3], name] = value
     found = layer(tensors(new))
+    np.testing.assert_allclose(layer.encode(arrays(new)), found, rtol=1e-12, atol=1e-12)
     start = 0
     for term in terms:
         stop = start + len(term.columns)
