@@ -17,6 +17,7 @@ import keras
 import numpy as np
 import pandas as pd
 import tensorflow as tf
+from matplotlib.ticker import LogLocator
 from telling import BLUE, DASHED, SOLID, VERMILLION, draw_band, picture, read_arguments
 
 import ahofm_keras as ak
@@ -124,6 +125,10 @@ def draw(server: Server, table: pd.DataFrame, path: Path) -> None:
             right.plot(table.index, table[name], color=colour, marker=mark, linewidth=2, label=name)
         right.set(title="time of an answer", xscale="log", yscale="log", xlabel="flats in a request")
         right.set_ylabel("milliseconds (median)")
+        for axis in (right.xaxis, right.yaxis):
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5) if axis is right.yaxis else (1,)))
+            axis.set_major_formatter("{x:,g}")
+            axis.set_minor_formatter("")
         right.legend()
 
 
