@@ -134,16 +134,19 @@ def _check_letters(source: Source, token: Token) -> None:
         raise source.error("This quote is never closed.", token.start, token.end)
     if token.text == "#":
         raise source.error("A formula has no comments: leave out `#`.", token.start, token.end)
-    if "`" in token.text:
-        place = token.start + token.text.index("`")
-        hint = 'A column whose name is no identifier is written `Q("km/h")`.'
-        raise source.error(f"Backticks have no meaning in a formula. {hint}", place, place + 1)
     for place, letter in enumerate(token.text, token.start):
         in_name = token.kind != "name" or f"a{letter}".isidentifier()
         in_sign = token.kind != "sign" or token.text in _SIGNS
         if not (in_name and in_sign):
-            shown = letter if letter.isprintable() else ascii(letter)[1:-1]
-            raise source.error(f"`{shown}` has no meaning in a formula.", place, place + 1)
+            raise source.error(_no_meaning(letter), place, place + 1)
+
+
+def _no_meaning(letter: str) -> str:
+    if letter == "`":
+        hint = 'A column whose name is no identifier is written `Q("km/h")`.'
+        return f"Backticks have no meaning in a formula. {hint}"
+    shown = letter if letter.isprintable() else ascii(letter)[1:-1]
+    return f"`{shown}` has no meaning in a formula."
 
 
 def _with_brackets(source: Source, tokens: list[Token]) -> Iterator[Token]:

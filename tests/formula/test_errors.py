@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from ahofm_keras.errors import FormulaError
+from ahofm_keras.formula import parse_formula
 
 TILDE = "A formula needs one `~` between the response and the terms, e.g. `y ~ s(x1) + s(x2)`."
 EMPTY = "The formula has no term besides the intercept. Add one, e.g. `s(x1)`."
@@ -322,6 +323,10 @@ def test_backticks_are_answered_with_the_way_to_quote(
         "Backticks have no meaning in a formula. A column whose name is no identifier is written "
         '`Q("km/h")`.'
     )
+
+
+def test_backticks_inside_a_quoted_name_are_letters() -> None:
+    assert parse_formula('y ~ Q("a`b")').columns() == ["a`b"]
 
 
 @pytest.mark.parametrize(
