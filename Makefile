@@ -14,7 +14,7 @@ demo: $(VENV)/ready
 	$(RUN) examples/quickstart.py
 
 test: $(VENV)/ready
-	$(RUN) -m pytest -n 2
+	$(RUN) -m pytest -n 2 --dist worksteal
 
 check: $(VENV)/ready
 	$(VENV)/bin/ruff check .
