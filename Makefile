@@ -25,6 +25,7 @@ docs: $(VENV)/docs_ready
 	$(RUN) -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	$(RUN) docs/check_links.py docs/_build/html
 
+# pip's way of installing for development warns of itself: that warning is not the user's.
 $(VENV)/docs_ready: $(VENV)/ready
 	PYTHONWARNINGS=ignore $(RUN) -m pip install --quiet --editable ".[docs]"
 	touch $@
@@ -33,7 +34,6 @@ $(VENV)/ready: pyproject.toml
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'Python 3.11 or newer is needed: make PYTHON=python3.11')"
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --upgrade pip
-	# pip's way of installing for development warns of itself.
 	PYTHONWARNINGS=ignore $(RUN) -m pip install --quiet --editable ".[dev]"
 	touch $@
 

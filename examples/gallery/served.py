@@ -125,8 +125,8 @@ def draw(server: Server, table: pd.DataFrame, path: Path) -> None:
             right.plot(table.index, table[name], color=colour, marker=mark, linewidth=2, label=name)
         right.set(title="time of an answer", xscale="log", yscale="log", xlabel="flats in a request")
         right.set_ylabel("milliseconds (median)")
+        right.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         for axis in (right.xaxis, right.yaxis):
-            axis.set_major_locator(LogLocator(subs=(1, 2, 5) if axis is right.yaxis else (1,)))
             axis.set_major_formatter("{x:,g}")
             axis.set_minor_formatter("")
         right.legend()

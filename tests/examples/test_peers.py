@@ -118,6 +118,35 @@ def test_tables_show_mean_deviation_winner_rank_and_the_reason_of_a_gap(results:
     assert "pyGAM" not in score
 
 
+def test_the_brief_table_has_errors_ranks_and_seconds(results: Any) -> None:
+    from comparison.runs import Cell
+    from comparison.table import Tables, render
+
+    for seed in (0, 1):
+        figures = {"rmse": 3.0, "log_score": 1.25, "fit": 12.0 + seed}
+        results.add(Cell("steps:200", seed, "ours-d2"), figures)
+    tables = Tables(results, ["friedman:200", "steps:200"], ["ours-d2", "pygam"], [0, 1])
+    head, _, ours, theirs = render(tables, True, brief=True).splitlines()
+    assert head.endswith("| mean rank | rank by log score | seconds a fit |")
+    assert ours.endswith("| **1.50** | **1.00** | 1.0 to 12 |")
+    assert theirs.endswith("| **1.50** |  | 1.0 to 1.0 |")
+
+
+def test_errors_of_averages_of_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    import starts
+
+    rows = small_split()
+    y = rows.test["y"].to_numpy()
+    missed = np.array([3.0, -3.0, 3.0, 0.0, 0.0, -3.0])
+    predicted = y + missed[:, None]
+    np.testing.assert_allclose(starts.errors(rows, predicted, 1), np.abs(missed))
+    np.testing.assert_allclose(starts.errors(rows, predicted, 3), [1.0, 1.0])
+    monkeypatch.setattr(starts, "split", lambda data, response, seed: rows)
+    monkeypatch.setattr(starts, "predictions", lambda rows, order, count: predicted)
+    found = starts.compare(rows.train, "y", order=2, splits=2, starts=6)
+    np.testing.assert_allclose(found, [2.0, 1.0, 0.0, 0.0, -100.0], atol=1e-12)
+
+
 def test_what_the_file_holds_is_not_computed_again(results: Any) -> None:
     from comparison.runs import Cell, Results, fill
 

@@ -22,6 +22,14 @@ def page_texts(axes) -> str:
     return " | ".join(text.get_text() for strip in strips for text in strip.texts).replace("\n", " ")
 
 
+def briefly_fitted(formula, frame):
+    model = ak.AdditiveModel(formula, frame)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ak.AhofmWarning)
+        model.fit(frame, verbose=0, solver="bcd", epochs=3)
+    return model
+
+
 def test_a_page_has_main_effects_pairs_map_and_triples(model):
     axes = plot(model)
     main = interactions(model, 1, top=None)["label"].tolist()
@@ -69,10 +77,7 @@ def test_what_is_left_out_is_told(model):
 
 
 def test_a_triple_without_a_map_is_told(frame):
-    model = ak.AdditiveModel("y ~ ahofm(x1, x3, town, D=3, F=2, k=6)", frame)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ak.AhofmWarning)
-        model.fit(frame, verbose=0, solver="bcd", epochs=3)
+    model = briefly_fitted("y ~ ahofm(x1, x3, town, D=3, F=2, k=6)", frame)
     axes = plot(model)
     assert "map" not in axes
     share = interactions(model, 3)["share"].iloc[0]
@@ -86,10 +91,7 @@ def test_a_model_of_main_effects_is_a_page_of_curves(additive):
 
 
 def test_two_features_are_a_small_page(frame):
-    model = ak.AdditiveModel("y ~ ahofm(x1, x2, F=2, k=6)", frame)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ak.AhofmWarning)
-        model.fit(frame, verbose=0, solver="bcd", epochs=3)
+    model = briefly_fitted("y ~ ahofm(x1, x2, F=2, k=6)", frame)
     axes = plot(model)
     assert set(axes) == {"x1", "x2", "x1:x2"}
     assert axes["x1"].figure.figure.get_figwidth() < 8
