@@ -20,6 +20,7 @@ from ahofm_keras.model.arguments import (
     check_choice,
     check_given,
     check_unknown,
+    check_verbose,
     check_whole,
 )
 from ahofm_keras.model.encoding import Encoder
@@ -276,6 +277,7 @@ class AdditiveModel(RememberingModel):
             `(n,)` array, or a data frame.
         """
         check_choice("type", type, PREDICTION_TYPES)
+        check_verbose(verbose)
         check_whole(1, batch_size=batch_size, steps=steps)
         wanted = "terms" if type == "terms" else "mean"
         if interval is not None:
@@ -319,6 +321,7 @@ class AdditiveModel(RememberingModel):
             self._eval_epoch_iterator.steps_per_execution = 1
             rows = x
         else:
+            check_verbose(verbose)
             check_whole(1, batch_size=batch_size, steps=kwargs.get("steps"))
             check_unknown(kwargs, ("steps", "callbacks", "return_dict"), "evaluate()")
             check_callbacks(kwargs.get("callbacks"))
