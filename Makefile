@@ -35,6 +35,7 @@ $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --upgrade pip
 	PYTHONWARNINGS=ignore $(RUN) -m pip install --quiet --editable ".[dev]"
+	$(RUN) -m ahofm_keras.solvers.kernels
 	touch $@
 
 clean:

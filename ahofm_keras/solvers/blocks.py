@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from ahofm_keras.solvers.kernels import Factors
 from ahofm_keras.solvers.priors import ACTIVE, BlockPrior, Solution
 from ahofm_keras.solvers.products import Bases, Products
+from ahofm_keras.solvers.unseen import least_smoothing
 from ahofm_keras.tensors import margin_penalties
 from ahofm_keras.terms import Design, Feature, InteractionTerm, LinearTerm
 
@@ -38,6 +40,7 @@ class PriorStart:
         random: whether tau shrinks what the penalties leave free, and the data chooses.
         fixed: whether the user gave the lambdas.
         price: what the evidence must gain from the group, see `BlockPrior`.
+        least: lambda of each margin below which the data may not choose; by default any will do.
     """
 
     penalties: np.ndarray
@@ -46,10 +49,13 @@ class PriorStart:
     random: bool
     fixed: bool = False
     price: float = 0.0
+    least: tuple[float, ...] = ()
 
     def parameters(self) -> tuple[np.ndarray, np.ndarray]:
         """Logarithms of the lambdas and of tau, in units of the Gram matrix; which the data chooses."""
         smoothing = self.rows * np.asarray(self.smoothing, float)
+        if self.random and not self.fixed:
+            smoothing = np.maximum(smoothing, self.rows * np.asarray(self.least or 0.0))
         shrinkage = self.rows * _START_SHRINKAGE if self.random and not self.fixed else 0.0
         if self.random and self.penalties.shape[1]:
             identity = np.ptp(self.penalties, axis=1) == 0  # one scale, not two
@@ -58,6 +64,14 @@ class PriorStart:
         with np.errstate(divide="ignore"):
             start = np.log(np.append(smoothing, shrinkage))
         return start, np.isfinite(start) & self.random & (not self.fixed)
+
+    def lowest(self) -> np.ndarray:
+        """What the logarithms of the lambdas and of tau may not fall below."""
+        least = np.zeros(len(self.penalties) + 1)
+        least[: len(self.least)] = self.least
+        with np.errstate(divide="ignore"):
+            lowest: np.ndarray = np.log(self.rows * least)
+        return lowest
 
 
 def make_prior(starts: Sequence[PriorStart], flat: int = 0) -> BlockPrior:
@@ -68,14 +82,15 @@ def make_prior(starts: Sequence[PriorStart], flat: int = 0) -> BlockPrior:
     eigenvalues = np.zeros((margins, len(groups)))
     # A margin that a group does not have has the lambda 0. One group at least: something to index.
     parameters = np.full((max(len(starts), 1), margins + 1), -np.inf)
-    free = np.zeros(parameters.shape, bool)
+    free, least = np.zeros(parameters.shape, bool), np.full(parameters.shape, -np.inf)
     for group, start in enumerate(starts):
         own = [*range(len(start.penalties)), margins]
         eigenvalues[: len(start.penalties), groups == group] = start.penalties
         parameters[group, own], free[group, own] = start.parameters()
+        least[group, own] = start.lowest()
     prices = np.zeros(len(parameters))
     prices[: len(starts)] = [start.price for start in starts]
-    prior = BlockPrior(eigenvalues, groups, parameters, free, prices)
+    prior = BlockPrior(eigenvalues, groups, parameters, free, prices, least)
     # What neither lambda nor tau reaches has a flat prior.
     return replace(prior, groups=np.where(prior.precisions() > 0, groups, -1))
 
@@ -145,9 +160,12 @@ class LinearBlock(Block):
         self.linear = sum(len(term.columns) for term in design.of_kind(LinearTerm))
         self.terms = [Products(term, design) for term in design.penalised()]
         starts = [
-            PriorStart(own.penalties, own.term.lambdas, rows, random, own.term.fixed, own.price)
+            PriorStart(
+                own.penalties, own.term.lambdas, rows, random, own.term.fixed, own.price,
+                tuple(least_smoothing(feature, rows) for feature in own.features),
+            )
             for own in self.terms
-        ]
+        ]  # fmt: skip
         super().__init__(make_prior(starts, self.flat))
         ends = self.flat + np.cumsum([own.penalties.shape[1] for own in self.terms])
         begins = [self.flat, *ends]
@@ -252,6 +270,15 @@ class FactorBlock(Block):
         other._forms = None
         return other
 
+    def beside(self, other: FactorBlock) -> FactorBlock:
+        """The block with the factors of another block of the same feature after its own."""
+        return self.replaced(
+            self.prior.beside(other.prior),
+            np.concatenate([self.mean, other.mean]),
+            block_diag(self.covariance, other.covariance),
+            np.concatenate([self.edf, other.edf]),
+        )
+
     def without(self, factor: int) -> FactorBlock:
         """The block with one factor less."""
         keep = np.repeat(np.arange(self.rank) != factor, self.width)
@@ -331,7 +358,7 @@ class FactorGroup:
         return FactorGroup(self.term, self.place, kept, blocks)
 
 
-def make_groups(design: Design, rows: int, random: bool) -> list[FactorGroup]:
+def make_groups(design: Design, rows: int, random: bool, rank: int | None = None) -> list[FactorGroup]:
     """All orders of all interaction terms."""
     groups = []
     for term in design.of_kind(InteractionTerm):
@@ -340,7 +367,8 @@ def make_groups(design: Design, rows: int, random: bool) -> list[FactorGroup]:
             for position, smoothing in zip(term.features, order.smoothing, strict=True):
                 feature = design.features[position]
                 penalties = margin_penalties([feature.eigenvalues], pure=True)
-                start = PriorStart(penalties, (smoothing,), rows, random, term.fixed)
-                blocks.append(FactorBlock(start, feature, position, order.slots))
-            groups.append(FactorGroup(term, place, tuple(range(order.slots)), tuple(blocks)))
+                least = (least_smoothing(feature, rows),)
+                start = PriorStart(penalties, (smoothing,), rows, random, term.fixed, least=least)
+                blocks.append(FactorBlock(start, feature, position, rank or order.slots))
+            groups.append(FactorGroup(term, place, tuple(range(rank or order.slots)), tuple(blocks)))
     return groups

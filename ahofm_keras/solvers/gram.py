@@ -45,7 +45,8 @@ class CellBasis:
 
     def take(self, rows: np.ndarray | slice) -> Self:
         """The basis on some of the rows."""
-        return type(self)(self.basis, self.places[rows], (self.cells[rows], self.values[rows]))
+        parts = [np.ascontiguousarray(part[rows]) for part in (self.places, self.cells, self.values)]
+        return type(self)(self.basis, parts[0], (parts[1], parts[2]))
 
     def evaluate(self, coefficients: np.ndarray) -> np.ndarray:
         """Functions of given coefficients `(F, M)` at the rows: `(F, n)`."""

@@ -71,6 +71,8 @@ class BlockPrior:
         free: `(G, D + 1)`, which of them are chosen by the data.
         prices: `(G,)`, what the evidence must gain from a group for it to be on: the logarithm of the
             prior odds against it. Where it is 0 the group is always on.
+        least: `(G, D + 1)`, below which the parameters may not fall where the dispersion is 1. With a
+            smaller one they may fall as much further: the prior variance is what counts.
     """
 
     eigenvalues: np.ndarray
@@ -78,6 +80,7 @@ class BlockPrior:
     parameters: np.ndarray
     free: np.ndarray
     prices: np.ndarray
+    least: np.ndarray
 
     def __post_init__(self) -> None:
         self.start = self.parameters
@@ -116,6 +119,7 @@ class BlockPrior:
             np.concatenate([self.start, other.start]),
             np.concatenate([self.free, other.free]),
             np.concatenate([self.prices, other.prices]),
+            np.concatenate([self.least, other.least]),
         )
         prior.parameters = np.concatenate([self.parameters, other.parameters])
         return prior
@@ -131,6 +135,7 @@ class BlockPrior:
             self.start[rest],
             self.free[rest],
             self.prices[rest],
+            self.least[rest],
         )
         prior.parameters = self.parameters[rest]
         return prior
@@ -158,11 +163,12 @@ class BlockPrior:
     def adapt(self, gram: np.ndarray, rhs: np.ndarray, dispersion: float, steps: int = 1) -> Solution:
         """Newton steps on the logarithms of lambda and tau; the evidence never falls."""
         solution = self.solve(gram, rhs, dispersion)
+        lowest = np.maximum(self.start - _RANGE, self.least + min(np.log(dispersion), 0.0))
         for _ in range(steps):
             step = self._newton(solution, dispersion)
             better = None
             for _ in range(_HALVINGS if step.any() else 0):
-                trial = np.clip(self.parameters + step, self.start - _RANGE, self.start + _RANGE)
+                trial = np.clip(self.parameters + step, lowest, self.start + _RANGE)
                 trial = np.where(self.free, trial, self.parameters)
                 candidate = self.solve(gram, rhs, dispersion, trial)
                 if candidate.evidence >= solution.evidence:
@@ -194,12 +200,17 @@ class BlockPrior:
         for group in np.argsort(by_group):
             if not tried[group]:
                 continue
-            trial = self.parameters.copy()
-            trial[group, -1] = self.start[group, -1] + _RANGE
+            trial = self.without_effect(group)
             candidate = self.solve(gram, rhs, dispersion, trial)
             if candidate.evidence >= solution.evidence - cost:
                 self.parameters, solution = trial, candidate
         return solution
+
+    def without_effect(self, group: int) -> np.ndarray:
+        """The parameters with a group switched off: its tau as far up as it can be."""
+        parameters = self.parameters.copy()
+        parameters[group, -1] = self.start[group, -1] + _RANGE
+        return parameters
 
     def revive(self, gram: np.ndarray, rhs: np.ndarray, dispersion: float) -> None:
         """Choose the parameters once more from where they started; keep the better ones.

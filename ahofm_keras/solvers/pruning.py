@@ -16,17 +16,12 @@ from ahofm_keras.moments import elementary_symmetric
 from ahofm_keras.solvers.blocks import FactorGroup
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.priors import ACTIVE, COST
+from ahofm_keras.solvers.trials import attempt, score
 
 _TOLERANCE = 0.05
-_SWEEPS = 2
 _CANDIDATES = 3
 # What is worth this many times its cost is not tried to be left out.
 _WORTHWHILE = 10.0
-
-
-def score(engine: Engine) -> float:
-    """The bound less the price of what is active."""
-    return engine.bound() - COST * engine.active()
 
 
 def prune(engine: Engine) -> Iterator[Engine | None]:
@@ -34,7 +29,7 @@ def prune(engine: Engine) -> Iterator[Engine | None]:
     weakest = _weakest(engine)
     while weakest:
         yield None
-        dropped = _attempt(engine, weakest.pop(0))
+        dropped = attempt(engine, weakest.pop(0), score(engine) - _TOLERANCE)
         yield engine
         if dropped:
             weakest = _weakest(engine)
@@ -42,7 +37,7 @@ def prune(engine: Engine) -> Iterator[Engine | None]:
         rest = [group for group in engine.groups if (group.term.name, group.place) != key]
         if len(rest) < len(engine.groups) and _may_go(engine, key):
             yield None
-            _attempt(engine, rest)
+            attempt(engine, rest, score(engine) - _TOLERANCE)
             yield engine
 
 
@@ -58,21 +53,6 @@ def drop_idle(engine: Engine) -> None:
     if sum(group.rank for group in groups) < sum(group.rank for group in engine.groups):
         engine.groups = groups
         engine.rebuild()
-
-
-def _attempt(engine: Engine, groups: list[FactorGroup]) -> bool:
-    """Go on with fewer factors for a few sweeps; come back if that was not worth it."""
-    before, goal = engine.state(), score(engine)
-    engine.groups = groups
-    engine.rebuild()
-    engine.update_linear(adapt=1, revive=True)
-    engine.update_dispersion()
-    for _ in range(_SWEEPS):
-        engine.sweep(adapt=1)
-    if score(engine) >= goal - _TOLERANCE:
-        return True
-    engine.restore(before)
-    return False
 
 
 def _weakest(engine: Engine) -> list[list[FactorGroup]]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ahofm_keras.solvers.averaging import average_states
 from ahofm_keras.solvers.engine import Engine, State
+from ahofm_keras.solvers.growing import grow
 from ahofm_keras.solvers.job import FitJob
 from ahofm_keras.solvers.posterior import read_posterior, write_posterior
 from ahofm_keras.solvers.priors import COST
@@ -94,9 +95,19 @@ def ascend(engine: Engine, seed: int) -> Steps:
         engine.linearise()
         engine.update_linear(adapt=1)
     engine.update_dispersion()
-    if engine.groups:
-        draw_factors(engine.groups, seed)
-        yield from _warm_up(engine)
+    if not engine.groups:
+        yield from _climb(engine)
+        return
+    draw_factors(engine.groups, seed)
+    yield from _warm_up(engine)
+    yield from _settle(engine)
+    found = yield from grow(engine)
+    if found:
+        yield from _settle(engine)
+
+
+def _settle(engine: Engine) -> Steps:
+    """Choose the smoothing, then which factors stay."""
     yield from _climb(engine)
     if engine.groups:
         yield from prune(engine)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from ahofm_keras.bases import Basis
+from ahofm_keras.errors import AhofmWarning
 from ahofm_keras.solvers import kernels as package
 from ahofm_keras.solvers.gram import CellBasis
 from ahofm_keras.solvers.kernels import Factors, Kernels, get_kernels, use_kernels
@@ -147,8 +148,8 @@ def test_the_fastest_that_is_installed_is_taken() -> None:
 
 
 def test_a_small_engine_is_not_worth_compiling_for() -> None:
-    """8,000 rows and two orders of four features, as in the demo, would wait longer than they take."""
-    assert isinstance(get_kernels(8000 * 8), NumpyKernels)
+    """A few rows are done before numba is imported."""
+    assert isinstance(get_kernels(600 * 8), NumpyKernels)
     assert isinstance(make_engine("y ~ afm(x0, x1)", pair_frame(50, 2))._kernels, NumpyKernels)
 
 
@@ -170,7 +171,10 @@ def test_a_numba_that_cannot_be_imported_is_no_numba(monkeypatch: pytest.MonkeyP
     package._load.cache_clear()
     monkeypatch.setattr(package, "find_spec", lambda name: name)
     monkeypatch.setattr(package, "import_module", fail)
-    assert isinstance(package._fastest.__wrapped__(), NumpyKernels)
+    with pytest.warns(
+        AhofmWarning, match="numba is installed but cannot be imported .Numba needs NumPy"
+    ):
+        assert isinstance(package._fastest.__wrapped__(), NumpyKernels)
     package._load.cache_clear()
 
 
@@ -191,6 +195,62 @@ def test_a_cache_that_cannot_be_written_is_done_without(monkeypatch: pytest.Monk
     monkeypatch.setattr(numba, "njit", njit)
     assert compiled._compile(lambda x: x + 1)(1) == 2
     assert asked == [True, False]
+
+
+class SlowToStart(NumpyKernels):
+    """Kernels that have to be prepared."""
+
+    def __init__(self, kept: bool = True) -> None:
+        self.kept, self.ready = kept, False
+
+    def is_ready(self) -> bool:
+        return self.ready
+
+    def prepare(self) -> None:
+        self.ready = self.kept
+
+
+def test_loops_are_compiled_for_large_fits_and_loaded_for_small_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fast = SlowToStart()
+    monkeypatch.setattr(package, "_fastest", lambda: fast)
+    assert get_kernels(package.WORTH_COMPILING) is fast
+    assert get_kernels(package.WORTH_COMPILING - 1) is not fast
+    assert package.compile_kernels() == "Compiled."
+    assert get_kernels(package.WORTH_LOADING) is fast
+    assert get_kernels(package.WORTH_LOADING - 1) is not fast
+    assert package.compile_kernels() == "Nothing to compile: it was done before."
+
+
+def test_compiling_says_what_it_could_not_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(package, "_fastest", lambda: SlowToStart(kept=False))
+    assert package.compile_kernels() == "Compiled, but there is no folder to keep it in."
+    monkeypatch.setattr(package, "_fastest", lambda: package._load("numpy"))
+    assert package.compile_kernels() == "Nothing to compile: numba is not installed."
+
+
+@needs_numba
+def test_preparing_compiles_all_that_a_fit_calls() -> None:
+    """Were a kind of argument left out, the first fit would wait for it."""
+    from ahofm_keras.solvers.kernels import compiled
+
+    fast = package._load("numba")
+    fast.prepare()
+    assert fast.is_ready()
+    known = {function: len(function.signatures) for function in compiled.ENTRIES}
+    assert min(known.values()) > 0
+    with use_kernels("numba"):
+        for random in (True, False):
+            engine = make_engine(
+                "y ~ ahofm(x0, x1, x2, D=3, F=2) + te(x0, x1)", pair_frame(90), random=random
+            )
+            for group in engine.groups:
+                for block in group.blocks:
+                    block.mean = np.linspace(1e-9, 1e3, len(block.mean))
+            engine.rebuild()
+            engine.sweep()
+    assert {function: len(function.signatures) for function in compiled.ENTRIES} == known
 
 
 def test_importing_the_library_does_not_import_numba() -> None:

@@ -8,6 +8,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 
+from ahofm_keras.errors import warn
 from ahofm_keras.solvers.kernels.interface import (
     Factors,
     GroupMoments,
@@ -17,10 +18,21 @@ from ahofm_keras.solvers.kernels.interface import (
 )
 from ahofm_keras.solvers.kernels.numpy_kernels import NumpyKernels
 
-__all__ = ["Factors", "GroupMoments", "Kernels", "Neighbour", "System", "get_kernels", "use_kernels"]
+__all__ = [
+    "Factors",
+    "GroupMoments",
+    "Kernels",
+    "Neighbour",
+    "System",
+    "compile_kernels",
+    "get_kernels",
+    "use_kernels",
+]
 
-# Rows times blocks from which on compiled loops pay: the first time they take half a minute to compile.
+# Rows times blocks from which on compiled loops pay: where they have to be compiled first, which takes
+# half a minute, and where they are on disk from an earlier time and are loaded in half a second.
 WORTH_COMPILING = 500_000
+WORTH_LOADING = 5_000
 
 _chosen: list[str] = []
 
@@ -33,7 +45,20 @@ def get_kernels(work: int = WORTH_COMPILING) -> Kernels:
     """
     if _chosen:
         return _load(_chosen[-1])
-    return _fastest() if work >= WORTH_COMPILING else _load("numpy")
+    if work < WORTH_LOADING:
+        return _load("numpy")
+    fastest = _fastest()
+    return fastest if work >= WORTH_COMPILING or fastest.is_ready() else _load("numpy")
+
+
+def compile_kernels() -> str:
+    """Compile all loops and keep them on disk, so that small fits use them too; say what happened."""
+    fastest = _fastest()
+    if fastest.is_ready():
+        missing = fastest is _load("numpy")
+        return f"Nothing to compile: {'numba is not installed' if missing else 'it was done before'}."
+    fastest.prepare()
+    return "Compiled." if fastest.is_ready() else "Compiled, but there is no folder to keep it in."
 
 
 @contextmanager
@@ -52,7 +77,10 @@ def _fastest() -> Kernels:
         return _load("numpy")
     try:
         return _load("numba")
-    except Exception:  # numba is there but cannot be imported, e.g. with this version of NumPy
+    except (
+        Exception
+    ) as error:  # e.g. with this version of NumPy, or with a file of yours named `coverage`
+        warn(f"numba is installed but cannot be imported ({error}), so fits take twice as long.")
         return _load("numpy")
 
 

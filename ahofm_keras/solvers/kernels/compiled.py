@@ -654,3 +654,7 @@ def sum_system(
             t * TILE, order, cells, values, state[t], lines, rest, weight, lossy, row, random, wide, rhs
         )
     _finish_gram(wide, gram)
+
+
+# What is called from outside.
+ENTRIES = (evaluate, add_sums, put_in, take_out, sum_system)

@@ -92,3 +92,9 @@ class Kernels(Protocol):
 
     def start_moments(self, order: int, rank: int, rows: int, random: bool) -> GroupMoments:
         """Moments with no feature in."""
+
+    def is_ready(self) -> bool:
+        """Whether the first call is as fast as the next one."""
+
+    def prepare(self) -> None:
+        """Do what would otherwise be done at the first call."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ahofm_keras.bases import Basis
+from ahofm_keras.bases import Basis, make_spline
 from ahofm_keras.moments import lossy_limit
 from ahofm_keras.solvers.gram import CellBasis
 from ahofm_keras.solvers.kernels import compiled
@@ -166,3 +168,32 @@ class NumbaKernels:
 
     def start_moments(self, order: int, rank: int, rows: int, random: bool) -> GroupMoments:
         return TiledMoments(order, rank, rows, random)
+
+    def is_ready(self) -> bool:
+        """Whether all loops that are called from outside are on disk."""
+        return all(_is_stored(function) for function in compiled.ENTRIES)
+
+    def prepare(self) -> None:
+        """Call each of them once."""
+        basis = TiledBasis(make_spline(np.linspace(0, 1, 9), 5), np.linspace(0, 2, 9))
+        ones = np.ones((1, 9))
+        basis.evaluate(np.ones((1, basis.basis.size)))
+        basis.sums(ones)
+        moments = TiledMoments(2, 1, 9, True)
+        factors = Factors(np.ones((1, basis.basis.size)), None)
+        moments.put_in(factors, basis)
+        moments.take_out(0, [_Alone(factors)], [basis], ones[0], ones[0])
+        moments._system(basis, ones[0], ones[0])
+
+
+class _Alone(NamedTuple):
+    """The only feature of a group."""
+
+    posterior: Factors
+    position: int = 0
+
+
+def _is_stored(function: Any) -> bool:
+    folder = function.stats.cache_path
+    name = f"{compiled.__name__.rpartition('.')[-1]}.{function.__name__}-*.nbi"
+    return folder is not None and any(Path(folder).glob(name))

@@ -85,3 +85,9 @@ class NumpyKernels:
 
     def start_moments(self, order: int, rank: int, rows: int, random: bool) -> GroupMoments:
         return NumpyMoments(order, rank, rows, random)
+
+    def is_ready(self) -> bool:
+        return True
+
+    def prepare(self) -> None:
+        pass

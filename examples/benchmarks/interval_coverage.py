@@ -1,7 +1,7 @@
 """Do intervals hold what they say? Simulations with a known truth, for each family and each way.
 
-    python examples/benchmarks/coverage.py              # 100 simulations each, about half an hour
-    python examples/benchmarks/coverage.py --quick      # 10 each
+    python examples/benchmarks/interval_coverage.py            # 100 simulations each, half an hour
+    python examples/benchmarks/interval_coverage.py --quick      # 10 each
 
 Two main effects, one pair and a feature that does nothing; 400 rows to fit, 400 to look at. "mean" is
 the share of rows whose true mean lies in its 95 % band, "response" that of new responses in their

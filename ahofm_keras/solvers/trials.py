@@ -1,0 +1,29 @@
+"""Go on with other factors for a few sweeps, and come back if that was not worth it."""
+
+from __future__ import annotations
+
+from ahofm_keras.solvers.blocks import FactorGroup
+from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.priors import COST
+
+_SWEEPS = 2
+
+
+def score(engine: Engine) -> float:
+    """The bound less the price of what is active."""
+    return engine.bound() - COST * engine.active()
+
+
+def attempt(engine: Engine, groups: list[FactorGroup], goal: float) -> bool:
+    """Take other groups, and keep them if their score reaches a goal."""
+    before = engine.state()
+    engine.groups = groups
+    engine.rebuild()
+    engine.update_linear(adapt=1, revive=True)
+    engine.update_dispersion()
+    for _ in range(_SWEEPS):
+        engine.sweep(adapt=1)
+    if score(engine) >= goal:
+        return True
+    engine.restore(before)
+    return False

@@ -1,0 +1,47 @@
+"""Functions of a basis that no row sees, and the smoothing that holds them.
+
+Where a feature has a gap, some functions are as good as zero on every row and large in the gap. Their
+coordinates, which are scaled by what the rows see, look like all others to tau, and the evidence has
+nothing against a lambda of almost 0: a row that later falls into the gap would be predicted at a hundred
+standard deviations. So lambda has a floor there.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from ahofm_keras.bases import evaluate_places, spline_centres
+from ahofm_keras.terms import Feature
+
+# Places in a knot interval at which functions are looked at.
+_PLACES = 8
+
+
+def least_smoothing(feature: Feature, rows: int) -> float:
+    """The lambda, at a dispersion of 1, that holds unseen functions to the size of the response.
+
+    A function u_m with sum_i u_m(x_i)^2 = n is unseen where its largest square is beyond n, more than a
+    row of its own could give. With a coefficient of variance dispersion / (n lambda s_m) it should have
+    a standard deviation of at most 1 there, which is that of the response in the model's scale.
+    """
+    peaks = _peaks(feature)
+    unseen = (peaks > rows) & (feature.eigenvalues > 0)
+    if not unseen.any():
+        return 0.0
+    return float((peaks[unseen] / feature.eigenvalues[unseen]).max() / rows)
+
+
+@lru_cache(maxsize=1024)
+def _peaks(feature: Feature) -> np.ndarray:
+    """The largest square of each function anywhere on the axis of the basis, `(r,)`."""
+    basis = feature.basis
+    if not basis.is_spline:
+        return np.zeros(len(feature.eigenvalues))
+    places = np.linspace(0, basis.intervals, _PLACES * basis.intervals + 1)[:, None]
+    period = np.array(float(basis.period)) if basis.period else None
+    centres = spline_centres(basis.size, basis.degree)
+    values = evaluate_places(places, centres, basis.degree, period=period)
+    peaks: np.ndarray = np.square(values @ feature.transform).max(axis=0)
+    return peaks

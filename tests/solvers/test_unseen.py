@@ -1,0 +1,76 @@
+"""Where a feature has a gap, predictions stay in sight of the data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ahofm_keras as ak
+from ahofm_keras.bases import evaluate_basis
+from ahofm_keras.solvers.unseen import least_smoothing
+from tests.solvers.conftest import fit_quietly, learn_design, make_engine
+
+# The months of the forest fires: some have a few rows, the eleventh has none.
+COUNTS = [2, 16, 45, 8, 1, 13, 27, 150, 140, 11, 0, 8]
+
+
+def months(seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    month = np.repeat(np.arange(12.0), COUNTS)
+    z = rng.uniform(size=len(month))
+    y = 1.5 * rng.normal(size=12)[month.astype(int)] + rng.normal(size=len(month))
+    return pd.DataFrame({"month": month, "z": z, "y": y})
+
+
+@pytest.mark.parametrize("seed", [0, 3, 4, 5])
+@pytest.mark.parametrize("formula", ["y ~ s(month) + s(z)", "y ~ ahofm(month, z, D=2)"])
+def test_a_month_without_rows_is_predicted_in_sight_of_the_others(formula: str, seed: int) -> None:
+    data = months(seed)
+    model = ak.AdditiveModel(formula, data)
+    fit_quietly(model, data, "variational", restarts=0)
+    gap = model.predict({"month": np.full(9, 10.0), "z": np.linspace(0.1, 0.9, 9)}, interval=0.95)
+    assert np.abs(gap["mean"] - data.y.mean()).max() < 2.5 * data.y.std()
+    # Nor is it known well: no row tells.
+    near = model.predict({"month": [8.0], "z": [0.5]}, interval=0.95)
+    widths = (gap["upper"] - gap["lower"]).min(), float((near["upper"] - near["lower"]).iloc[0])
+    assert widths[0] > 2 * widths[1]
+
+
+def test_the_floor_holds_the_function_of_the_gap_to_the_size_of_the_response() -> None:
+    data = months()
+    design, _ = learn_design("y ~ s(month)", data)
+    feature = design.features[0]
+    floor = least_smoothing(feature, len(data))
+    axis = np.linspace(0, 11, 2000)
+    squares = (evaluate_basis(feature.basis, axis) @ feature.transform) ** 2
+    unseen = squares.max(axis=0) > len(data)
+    assert unseen.sum() == 1
+    held = len(data) * floor * feature.eigenvalues[unseen]
+    assert held == pytest.approx(squares.max(axis=0)[unseen], rel=0.06)
+
+
+def test_without_a_gap_there_is_no_floor() -> None:
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"x": rng.uniform(size=300), "g": rng.choice(list("abc"), 300)})
+    data["y"] = data.x
+    design, _ = learn_design("y ~ s(x) + s(g, bs='re')", data)
+    assert [least_smoothing(feature, 300) for feature in design.features] == [0.0, 0.0]
+
+
+def test_a_lambda_of_the_user_is_kept() -> None:
+    engine = make_engine("y ~ s(month, sp=1e-12)", months())
+    lambdas = np.exp(engine.linear.prior.parameters[0, 0])
+    assert lambdas == pytest.approx(engine.rows * 1e-12)
+
+
+def test_steps_on_lambda_stop_at_the_floor() -> None:
+    data = months()
+    engine = make_engine("y ~ s(month)", data)
+    floor = np.log(len(data) * least_smoothing(engine.design.features[0], len(data)))
+    engine.update_linear()
+    for _ in range(30):
+        engine.update_dispersion()
+        least = floor + np.log(engine.dispersion)
+        engine.update_linear(adapt=1)
+        assert engine.linear.prior.parameters[0, 0] >= least - 1e-12
