@@ -14,6 +14,7 @@ of single features, and keeps it if that is worth its price.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from itertools import combinations
@@ -102,12 +103,15 @@ def search(engine: Engine, template: FactorGroup, tried: set[tuple[int, ...]]) -
         return None
     functions, residuals, weight = _read_rows(engine, template, *size)
     noise = weight * engine.dispersion
-    candidates = [
-        (float((sums**2).sum()) - sums.size * noise, subset, sums)
-        for subset, sums in subset_sums(functions, residuals, template.order)
-        if subset not in tried
-    ]
-    strongest = sorted(candidates, key=lambda candidate: candidate[0], reverse=True)[:_CLOSER]
+    strongest = heapq.nlargest(
+        _CLOSER,
+        (
+            (float(np.vdot(sums, sums)) - sums.size * noise, subset, sums.copy())
+            for subset, sums in subset_sums(functions, residuals, template.order)
+            if subset not in tried
+        ),
+        key=lambda candidate: candidate[0],
+    )
     findings = [best_product(subset, sums, weight, noise) for _, subset, sums in strongest]
     best = max(findings, key=lambda finding: finding.gain, default=None)
     return best if best is not None and best.gain > 0 else None
