@@ -46,7 +46,7 @@ def part_of_triple(model: ak.AdditiveModel, third: np.ndarray) -> tuple[np.ndarr
 def main() -> dict[str, object]:
     telling = read_arguments(__doc__)
     data = simulate_genes(700 if telling.quick else 2000)
-    size = "F=2, k=6, df=4" if telling.quick else "F=3, k=10, df=6"
+    size = "F=1, k=6, df=4" if telling.quick else "F=3, k=10, df=6"
     model = ak.AdditiveModel(f"trait ~ ahofm(., D=3, {size})", data)
     # To find the triple one start is enough; its shape is refined later.
     model.fit(data, restarts=0, verbose=0)
