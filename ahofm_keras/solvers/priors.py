@@ -167,8 +167,11 @@ class BlockPrior:
         for _ in range(steps):
             step = self._newton(solution, dispersion)
             better = None
+            # What is below the floor already, because the dispersion rose since, may stay: lifted
+            # against the evidence it would keep all others from moving.
+            low = np.minimum(lowest, self.parameters)
             for _ in range(_HALVINGS if step.any() else 0):
-                trial = np.clip(self.parameters + step, lowest, self.start + _RANGE)
+                trial = np.clip(self.parameters + step, low, self.start + _RANGE)
                 trial = np.where(self.free, trial, self.parameters)
                 candidate = self.solve(gram, rhs, dispersion, trial)
                 if candidate.evidence >= solution.evidence:

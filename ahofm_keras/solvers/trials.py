@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ahofm_keras.solvers.blocks import FactorGroup
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.priors import COST
@@ -14,8 +16,10 @@ def score(engine: Engine) -> float:
     return engine.bound() - COST * engine.active()
 
 
-def attempt(engine: Engine, groups: list[FactorGroup], goal: float) -> bool:
-    """Take other groups, and keep them if their score reaches a goal."""
+def attempt(
+    engine: Engine, groups: list[FactorGroup], goal: float, is_wanted: Callable[[], bool] = lambda: True
+) -> bool:
+    """Take other groups, and keep them if their score reaches a goal and they are still wanted then."""
     before = engine.state()
     engine.groups = groups
     engine.rebuild()
@@ -23,7 +27,7 @@ def attempt(engine: Engine, groups: list[FactorGroup], goal: float) -> bool:
     engine.update_dispersion()
     for _ in range(_SWEEPS):
         engine.sweep(adapt=1)
-    if score(engine) >= goal:
+    if score(engine) >= goal and is_wanted():
         return True
     engine.restore(before)
     return False

@@ -8,7 +8,7 @@ standard deviations. So lambda has a floor there.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from ahofm_keras.terms import Feature
 
 # Places in a knot interval at which functions are looked at.
 _PLACES = 8
+# As long as a feature lives: every start of a fit asks anew.
+_known: WeakKeyDictionary[Feature, np.ndarray] = WeakKeyDictionary()
 
 
 def least_smoothing(feature: Feature, rows: int) -> float:
@@ -26,19 +28,20 @@ def least_smoothing(feature: Feature, rows: int) -> float:
     row of its own could give. With a coefficient of variance dispersion / (n lambda s_m) it should have
     a standard deviation of at most 1 there, which is that of the response in the model's scale.
     """
-    peaks = _peaks(feature)
+    if not feature.basis.is_spline:
+        return 0.0
+    peaks = _known.get(feature)
+    if peaks is None:
+        peaks = _known[feature] = _peaks(feature)
     unseen = (peaks > rows) & (feature.eigenvalues > 0)
     if not unseen.any():
         return 0.0
     return float((peaks[unseen] / feature.eigenvalues[unseen]).max() / rows)
 
 
-@lru_cache(maxsize=1024)
 def _peaks(feature: Feature) -> np.ndarray:
     """The largest square of each function anywhere on the axis of the basis, `(r,)`."""
     basis = feature.basis
-    if not basis.is_spline:
-        return np.zeros(len(feature.eigenvalues))
     places = np.linspace(0, basis.intervals, _PLACES * basis.intervals + 1)[:, None]
     period = np.array(float(basis.period)) if basis.period else None
     centres = spline_centres(basis.size, basis.degree)

@@ -23,9 +23,13 @@ from ahofm_keras.solvers.priors import COST
 from ahofm_keras.solvers.pruning import drop_idle, prune
 from ahofm_keras.solvers.starts import draw_factors
 from ahofm_keras.solvers.sweeps import Steps, announced, make_engine, run_sweeps
+from ahofm_keras.solvers.trials import score
 
 SWEEPS = 500
 _LINEAR_STEPS = 10
+_PATIENT_STEPS = 30
+# By how much a fit that takes more degrees of freedom than half the rows must be better than another.
+_CROWDED_MARGIN = 10.0
 _WARM_SWEEPS = 15
 # Warming up ends earlier where the objective falls by less than this share in a sweep.
 _WARM_FALL = 2e-3
@@ -35,7 +39,8 @@ _WINDOW = 5
 # In one of these many sweeps weak factors are switched off, in another the linear block is revived.
 _ROUND = 10
 # With more rows than twice this many a sample of them finds the start.
-_SAMPLE_ROWS = 50_000
+_SAMPLE_ROWS = 10_000
+_SAMPLE_STEP = 10
 # By how much, a row, the bound may fall in a sweep of a family that is not gaussian before it is halved.
 _SLACK = 1e-3
 _HALVINGS = 6
@@ -68,14 +73,32 @@ def _starts(engine: Engine, model: Any, job: FitJob) -> Steps:
 
 
 def _one_start(engine: Engine, model: Any, job: FitJob, seed: int) -> Steps:
-    if engine.rows <= 2 * _SAMPLE_ROWS:
+    """A whole fit; of many rows a sample, and of many in it a sample of that, finds the start."""
+    sizes = sample_sizes(engine.rows)
+    if not sizes:
         engine.reset()
         yield from ascend(engine, seed)
         return
-    chosen = np.random.default_rng(seed).choice(engine.rows, _SAMPLE_ROWS, replace=False)
-    sample = make_engine(model, job, random=True, chosen=np.sort(chosen))
-    yield from ascend(sample, seed)
-    yield from _go_on(engine, sample.state())
+    order = np.random.default_rng(seed).permutation(engine.rows)
+    samples = (make_engine(model, job, random=True, chosen=np.sort(order[:size])) for size in sizes)
+    first = next(samples)
+    yield from ascend(first, seed)
+    state = first.state()
+    for larger in (*samples, engine):
+        yield from _go_on(larger, state)
+        # What a few rows did not show, more rows may.
+        if (yield from grow(larger)):
+            yield from _climb(larger)
+        state = larger.state()
+
+
+def sample_sizes(rows: int) -> list[int]:
+    """Sizes of the samples that come before all rows, each a tenth of the next at the least."""
+    sizes: list[int] = []
+    while rows > 2 * _SAMPLE_ROWS:
+        rows = max(rows // _SAMPLE_STEP, _SAMPLE_ROWS)
+        sizes.insert(0, rows)
+    return sizes
 
 
 def _go_on(engine: Engine, state: State) -> Steps:
@@ -88,19 +111,58 @@ def _go_on(engine: Engine, state: State) -> Steps:
 
 def ascend(engine: Engine, seed: int) -> Steps:
     """A whole fit from random factors, yielding after every sweep."""
+    _fit_linear(engine)
+    if not engine.groups:
+        yield from _climb(engine)
+        return
+    plain = _without_interactions(engine)
+    draw_factors(engine.groups, seed)
+    yield from _warm_up(engine)
+    yield from _settle(engine)
+    yield from _complete(engine)
+    if _is_crowded(engine):
+        yield from _reconsider(engine, plain)
+
+
+def _fit_linear(engine: Engine) -> None:
+    """The linear block alone, with its smoothing."""
     engine.linearise(start=True)
     engine.update_linear()
+    if _is_crowded(engine):
+        # The functions could explain every row, noise and all: the dispersion would fall to nothing and
+        # the smoothing with it. So that is first chosen as if all were noise.
+        engine.update_linear(adapt=_PATIENT_STEPS)
     for _ in range(_LINEAR_STEPS):
         engine.update_dispersion()
         engine.linearise()
         engine.update_linear(adapt=1)
     engine.update_dispersion()
-    if not engine.groups:
-        yield from _climb(engine)
-        return
-    draw_factors(engine.groups, seed)
-    yield from _warm_up(engine)
-    yield from _settle(engine)
+
+
+def _is_crowded(engine: Engine) -> bool:
+    """Whether the fit takes so many degrees of freedom that it might be chance."""
+    return engine.edf() > engine.weighted_rows / 2
+
+
+def _without_interactions(engine: Engine) -> State:
+    groups, engine.groups = engine.groups, []
+    state = engine.state()
+    engine.groups = groups
+    return state
+
+
+def _reconsider(engine: Engine, plain: State) -> Steps:
+    """Fit from another state too, and keep the better one."""
+    worth, reached = score(engine), engine.state()
+    engine.restore(plain)
+    yield from _climb(engine)
+    yield from _complete(engine)
+    if score(engine) < worth - _CROWDED_MARGIN:
+        yield from announced(engine, lambda: engine.restore(reached))
+
+
+def _complete(engine: Engine) -> Steps:
+    """Take in what was missed."""
     found = yield from grow(engine)
     if found:
         yield from _settle(engine)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -12,7 +14,15 @@ import ahofm_keras as ak
 from ahofm_keras.solvers import growing
 from ahofm_keras.solvers.blocks import make_groups
 from ahofm_keras.solvers.engine import Engine
-from ahofm_keras.solvers.growing import affordable, best_product, grow, search, subset_sums
+from ahofm_keras.solvers.growing import (
+    Finding,
+    Sample,
+    affordable,
+    best_product,
+    grow,
+    search,
+    strongest_subsets,
+)
 from ahofm_keras.solvers.trials import score
 from tests.solvers.conftest import all_features, dense_functions, fit_quietly, make_engine
 
@@ -43,44 +53,69 @@ def templates(engine: Engine) -> dict[int, object]:
     return {group.order: group for group in groups}
 
 
-@pytest.mark.parametrize("order", [2, 3, 4])
-def test_sums_of_all_subsets_are_those_of_brute_force(order: int) -> None:
-    rng = np.random.default_rng(0)
-    functions = [rng.normal(size=(count, 30)) for count in (2, 3, 1, 2, 3)]
-    residuals = rng.normal(size=30)
-    found = dict(subset_sums(functions, residuals, order))
-    assert list(found) == list(combinations(range(5), order))
-    for subset, sums in found.items():
-        for places in product(*(range(len(functions[j])) for j in subset)):
-            lines = [functions[j][m] for j, m in zip(subset, places, strict=True)]
-            assert sums[places] == pytest.approx(np.sum(residuals * np.prod(lines, axis=0)))
+def draw_sample(counts: tuple[int, ...], rows: int = 40, seed: int = 0) -> Sample:
+    rng = np.random.default_rng(seed)
+    functions = [rng.normal(size=(count, rows)) for count in counts]
+    return Sample(functions, rng.normal(size=rows), rng.uniform(0.5, 2, rows), 0.7, 1.0)
+
+
+def excess(sample: Sample, subset: tuple[int, ...]) -> float:
+    """By how much the squares of the sums of a subset are beyond noise, in units of noise."""
+    total = 0.0
+    for places in product(*(range(len(sample.functions[j])) for j in subset)):
+        lines = [sample.functions[j][m] for j, m in zip(subset, places, strict=True)]
+        phi = np.prod(lines, axis=0)
+        noise = sample.dispersion * np.sum(sample.weight * phi**2)
+        total += np.sum(sample.weight * sample.residuals * phi) ** 2 / noise - 1
+    return total
 
 
 @pytest.mark.parametrize("order", [2, 3, 4])
-def test_the_best_product_of_a_product_is_itself(order: int) -> None:
-    rng = np.random.default_rng(order)
-    vectors = [rng.normal(size=3 + axis) for axis in range(order)]
-    sums = vectors[0]
+def test_subsets_are_ranked_as_by_brute_force(order: int) -> None:
+    sample = draw_sample((2, 3, 1, 2, 3, 2))
+    every = list(combinations(range(6), order))
+    ranked = sorted(every, key=lambda subset: excess(sample, subset), reverse=True)
+    assert strongest_subsets(sample, order, set()) == ranked[: growing._CLOSER]
+    tried = set(ranked[:2])
+    assert strongest_subsets(sample, order, tried)[0] == ranked[2]
+
+
+def whole_product(vectors: list[np.ndarray]) -> np.ndarray:
+    total = vectors[0]
     for vector in vectors[1:]:
-        sums = np.multiply.outer(sums, vector)
-    found = best_product(tuple(range(order)), 50.0 * sums, 50.0, 2.0)
-    again = found.coefficients[0]
-    for vector in found.coefficients[1:]:
-        again = np.multiply.outer(again, vector)
-    np.testing.assert_allclose(again, sums, atol=1e-10)
-    assert found.gain == pytest.approx(np.sum((50 * sums) ** 2) / 4)
+        total = np.multiply.outer(total, vector)
+    return total
+
+
+@pytest.mark.parametrize("order", [2, 3, 4])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_product_in_the_residuals_is_found_as_it_is(order: int, sign: float) -> None:
+    sample = draw_sample((2, 3, 2, 2)[:order], rows=4000)
+    rng = np.random.default_rng(order)
+    vectors = [rng.normal(size=len(own)) for own in sample.functions]
+    phi = sign * np.prod([v @ own for v, own in zip(vectors, sample.functions, strict=True)], axis=0)
+    found = best_product(replace(sample, residuals=phi), tuple(range(order)))
+    np.testing.assert_allclose(
+        whole_product(found.coefficients), sign * whole_product(vectors), atol=0.25
+    )
     sizes = [np.linalg.norm(vector) for vector in found.coefficients]
     np.testing.assert_allclose(sizes, sizes[0])
+    most = np.sum(sample.weight * phi**2) / (2 * sample.dispersion)
+    assert 0.95 * most < found.gain <= most
 
 
-def test_the_best_product_of_two_features_is_the_first_singular_value() -> None:
-    sums = np.random.default_rng(1).normal(size=(5, 4))
-    found = best_product((0, 1), sums, 1.0, 1.0)
-    assert found.gain == pytest.approx(np.linalg.svd(sums)[1][0] ** 2 / 2, rel=1e-3)
+def test_the_gain_is_that_of_least_squares_on_the_product() -> None:
+    sample = draw_sample((3, 2))
+    found = best_product(sample, (0, 1))
+    phi = np.prod([v @ u for v, u in zip(found.coefficients, sample.functions, strict=True)], axis=0)
+    before = np.sum(sample.weight * sample.residuals**2)
+    after = np.sum(sample.weight * (sample.residuals - phi) ** 2)
+    assert found.gain == pytest.approx((before - after) / (2 * sample.dispersion))
 
 
 def test_nothing_in_the_residuals_is_no_finding() -> None:
-    assert best_product((0, 1), np.zeros((2, 2)), 1.0, 1.0).gain == 0
+    sample = draw_sample((2, 2))
+    assert best_product(replace(sample, residuals=np.zeros(40)), (0, 1)).gain == 0
 
 
 @pytest.mark.parametrize(("order", "subset"), [(2, (1, 4)), (3, (0, 2, 5))])
@@ -115,15 +150,48 @@ def test_the_start_of_a_factor_is_the_effect_in_size_and_sign() -> None:
     assert np.mean((started - effect) ** 2) < 0.03 * np.mean(effect**2)
 
 
-def test_rows_of_a_search_are_spread_over_sorted_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pair acts in the last third of the rows only: the first 300 would not show it."""
+def in_rounds(data: pd.DataFrame, rng: np.random.Generator) -> None:
+    """The pair acts in every second row only: a search that takes every other row would miss it."""
+    odd = np.tile([0.0, 1.0], len(data) // 2)
+    data["y"] = 2 * odd * wave(data.x1) * wave(data.x2) + rng.normal(size=len(data))
+
+
+def late(data: pd.DataFrame, rng: np.random.Generator) -> None:
+    """The pair acts in the last third of the rows only."""
+    acts = np.arange(len(data)) >= 2 * len(data) // 3
+    data["y"] = 2 * acts * wave(data.x1) * wave(data.x2) + rng.normal(size=len(data))
+
+
+@pytest.mark.parametrize("respond", [in_rounds, late])
+def test_rows_of_a_search_are_drawn_from_all(
+    respond: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     data = draw_frame(3000, 4)
-    late = np.arange(3000) >= 2000
-    data["y"] = 2 * late * wave(data.x1) * wave(data.x2) + np.random.default_rng(0).normal(size=3000)
+    respond(data, np.random.default_rng(0))
     engine = without_interactions(f"y ~ ahofm({all_features(data)}, D=2)", data, chunk_rows=500)
-    monkeypatch.setattr(growing, "_ROWS", 300)
-    monkeypatch.setattr(growing, "_LEAST_ROWS", 300)
+    monkeypatch.setattr(growing, "_ROWS", 500)
     assert search(engine, templates(engine)[2], set()).subset == (1, 2)
+
+
+def test_rows_without_weight_are_not_looked_at() -> None:
+    data = draw_frame(6000, 3)
+    weight = np.tile([0.0, 1.0], 3000)
+    data["y"] = np.where(weight > 0, wave(data.x0) * wave(data.x1), 30 * wave(data.x1) * wave(data.x2))
+    data["y"] += np.random.default_rng(0).normal(size=6000)
+    engine = without_interactions("y ~ ahofm(x0, x1, x2, D=2)", data, weight=weight)
+    assert search(engine, templates(engine)[2], set()).subset == (0, 1)
+
+
+def test_skewed_features_that_move_together_do_not_hide_a_triple() -> None:
+    """Products of their functions have a hundred times the variance of independent ones."""
+    rng = np.random.default_rng(0)
+    data = draw_frame(1000, 4)
+    size = np.exp(rng.normal(size=1000))
+    for j in range(4, 9):
+        data[f"x{j}"] = size * np.exp(0.15 * rng.normal(size=1000))
+    data["y"] = 0.6 * wave(data.x0) * wave(data.x1) * wave(data.x2) + rng.normal(size=1000)
+    engine = without_interactions(f"y ~ ahofm({all_features(data)}, orders=(3,))", data)
+    assert search(engine, templates(engine)[3], set()).subset == (0, 1, 2)
 
 
 def test_a_search_stays_within_its_budget() -> None:
@@ -131,6 +199,7 @@ def test_a_search_stays_within_its_budget() -> None:
     functions, rows = affordable(100, 3, 10**6)
     assert (100 * functions) ** 3 / 6 * rows <= growing._BUDGET
     assert rows >= 500
+    assert affordable(1500, 2, 10**6)[0] == 1  # a matrix of all functions by all functions
     assert affordable(5000, 3, 10**6) is None
     assert affordable(5, 3, 80) == (5, 80)
 
@@ -143,13 +212,14 @@ def test_no_free_factor_is_no_search(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(grow(engine)) == []
 
 
-def test_what_is_not_worth_its_price_leaves_no_trace() -> None:
+def test_what_is_not_worth_its_price_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     data = draw_frame(300, 5)
     data["y"] = data.x0 + np.random.default_rng(3).normal(size=300)
-    engine = without_interactions(f"y ~ ahofm({all_features(data)}, D=3)", data)
+    engine = without_interactions(f"y ~ ahofm({all_features(data)}, D=2)", data)
     before, fit = score(engine), engine.chunks[0].fit()
+    monkeypatch.setattr(growing, "search", lambda *_: Finding((0, 1), [np.full(3, 0.3)] * 2, 99.0))
     steps = list(grow(engine))
-    assert len(steps) == 8  # two attempts in each of two orders, announced and done
+    assert len(steps) == 4  # two attempts, announced and done
     assert engine.groups == []
     assert score(engine) == pytest.approx(before, abs=1e-9)
     np.testing.assert_allclose(engine.chunks[0].fit(), fit, atol=1e-12)
@@ -185,3 +255,26 @@ def test_a_triple_beside_a_pair_is_found_among_165(seed: int) -> None:
     assert triples.idxmax() == "x3:x5:x8"
     assert triples.max() > 0.95 * triples.sum()
     assert np.mean((model.predict(data) - pair - triple) ** 2) < 0.2
+
+
+def test_a_factor_that_dies_in_its_trial_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sweeps raise the score by themselves; that is not the merit of a factor that went to zero."""
+    data = draw_frame(500, 4)
+    data["y"] = data.x0 + np.random.default_rng(0).normal(size=500)
+    engine = without_interactions("y ~ ahofm(x0, x1, x2, x3, D=2)", data)
+    monkeypatch.setattr(growing, "search", lambda *_: Finding((1, 2), [np.full(3, 0.1)] * 2, 99.0))
+    monkeypatch.setattr(growing, "score", lambda _: -1e9)
+    monkeypatch.setattr(growing, "ACTIVE", 1e9)  # as if it had died
+    assert len(list(grow(engine))) == 4
+    assert engine.groups == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_chance_among_many_pairs_is_not_kept(seed: int) -> None:
+    """The strongest of 300 pairs is strong by chance: having searched has its price."""
+    data = draw_frame(300, 25, seed)
+    data["y"] = np.random.default_rng([seed, 7]).normal(size=300)
+    engine = without_interactions(f"y ~ ahofm({all_features(data)}, D=2, k=6, df=4)", data)
+    for _ in grow(engine):
+        pass
+    assert engine.groups == []

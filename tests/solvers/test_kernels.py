@@ -253,6 +253,29 @@ def test_preparing_compiles_all_that_a_fit_calls() -> None:
     assert {function: len(function.signatures) for function in compiled.ENTRIES} == known
 
 
+@needs_numba
+def test_loops_of_another_source_or_version_are_not_on_disk(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from ahofm_keras.solvers.kernels import compiled
+
+    fast = package._load("numba")
+    fast.prepare()
+    for function in compiled.ENTRIES:
+        file = function._cache._cache_file
+        assert file._load_index()
+        monkeypatch.setattr(file, "_source_stamp", "another")
+    assert not fast.is_ready()
+
+
+@needs_numba
+def test_without_compilation_nothing_is_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ahofm_keras.solvers.kernels import compiled
+
+    monkeypatch.setattr(compiled, "ENTRIES", (lambda: None,))  # as with NUMBA_DISABLE_JIT
+    assert not package._load("numba").is_ready()
+
+
 def test_importing_the_library_does_not_import_numba() -> None:
     code = "import sys, ahofm_keras, ahofm_keras.solvers.engine; print('numba' in sys.modules)"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -74,3 +77,48 @@ def test_steps_on_lambda_stop_at_the_floor() -> None:
         least = floor + np.log(engine.dispersion)
         engine.update_linear(adapt=1)
         assert engine.linear.prior.parameters[0, 0] >= least - 1e-12
+
+
+def test_the_first_fit_starts_above_the_floor() -> None:
+    """Asked for almost as many degrees of freedom as there are months, lambda would start below it."""
+    data = months()
+    engine = make_engine("y ~ s(month)", data)
+    floor = np.log(len(data) * least_smoothing(engine.design.features[0], len(data)))
+    assert engine.design.penalised()[0].lambdas[0] * len(data) < np.exp(floor)
+    assert engine.linear.prior.parameters[0, 0] == pytest.approx(floor)
+
+
+def test_a_smaller_dispersion_allows_a_smaller_lambda() -> None:
+    """The prior variance counts: with less noise the same variance has a larger lambda."""
+    rng = np.random.default_rng(0)
+    data = months()
+    data["y"] = rng.normal(size=12)[data.month.astype(int)] + 1e-3 * rng.normal(size=len(data))
+    engine = make_engine("y ~ s(month)", data)
+    floor = np.log(len(data) * least_smoothing(engine.design.features[0], len(data)))
+    for _ in range(30):
+        engine.update_linear(adapt=1)
+        engine.update_dispersion()
+    assert engine.dispersion < 0.1
+    assert engine.linear.prior.parameters[0, 0] < floor - 1
+
+
+def test_a_dispersion_that_rises_does_not_freeze_the_block() -> None:
+    data = months(4)
+    engine = make_engine("y ~ s(month) + s(z)", data)
+    prior, rhs = engine.linear.prior, engine.linear.sums(engine.chunks[0], engine.chunks[0].target)
+    prior.parameters = prior.parameters.copy()
+    prior.parameters[0, 0] -= 5  # as if the floor had been lower
+    before = prior.parameters.copy()
+    prior.adapt(engine.linear_gram, rhs, 1.0)
+    assert (prior.parameters[1] != before[1]).all()
+    assert prior.parameters[0, 0] >= before[0, 0]
+
+
+def test_features_are_not_kept_alive() -> None:
+    design, _ = learn_design("y ~ s(month)", months())
+    feature = design.features[0]
+    least_smoothing(feature, 400)
+    alive = weakref.ref(feature)
+    del feature, design
+    gc.collect()
+    assert alive() is None

@@ -79,6 +79,29 @@ def test_noise_has_no_interactions(features: int, D: int, seed: int) -> None:
     assert float(model.posterior.dispersion) == pytest.approx(1, abs=0.1)
 
 
+@pytest.mark.parametrize("rows", [150, 300])
+def test_few_rows_are_not_interpolated(rows: int) -> None:
+    """Factors of 20 features can explain every one of 150 rows; the evidence is against it."""
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({f"x{j}": rng.uniform(-1, 1, rows) for j in range(20)})
+    data["y"] = data.x0 + rng.normal(size=rows)
+    fresh = pd.DataFrame({f"x{j}": rng.uniform(-0.9, 0.9, 1000) for j in range(20)})
+    model, history = fit_new(f"y ~ ahofm({all_features(data)}, D=2, F=3)", data, restarts=0)
+    assert history["edf"][-1] < 0.6 * rows
+    assert float(model.posterior.dispersion) * model.scale**2 > 0.3
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ak.AhofmWarning)
+        assert np.mean((model.predict(fresh) - fresh.x0) ** 2) < np.var(fresh.x0)
+
+
+def test_samples_of_many_rows_grow_tenfold() -> None:
+    assert variational.sample_sizes(20_000) == []
+    assert variational.sample_sizes(20_001) == [10_000]
+    assert variational.sample_sizes(150_000) == [15_000]
+    assert variational.sample_sizes(1_000_000) == [10_000, 100_000]
+    assert variational.sample_sizes(30_000_000) == [10_000, 30_000, 300_000, 3_000_000]
+
+
 def test_one_true_pair_is_found_among_45() -> None:
     data, rng = pair_frame(1000, 10), np.random.default_rng(0)
     data["y"] = np.sin(3 * data.x3) * data.x7 * 2 + data.x0 + 0.5 * rng.normal(size=1000)

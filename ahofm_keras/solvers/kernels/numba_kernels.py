@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -194,6 +193,11 @@ class _Alone(NamedTuple):
 
 
 def _is_stored(function: Any) -> bool:
-    folder = function.stats.cache_path
-    name = f"{compiled.__name__.rpartition('.')[-1]}.{function.__name__}-*.nbi"
-    return folder is not None and any(Path(folder).glob(name))
+    """Whether numba would find the function on disk: of this source, and of this version of numba.
+
+    numba has no public way to ask; what cannot be asked counts as not stored.
+    """
+    try:
+        return bool(function._cache._cache_file._load_index())
+    except AttributeError:  # e.g. NUMBA_DISABLE_JIT
+        return False
