@@ -1,7 +1,7 @@
 """Make docs/paper.md from what the experiments wrote.
 
 python examples/paper/page.py
-python examples/paper/page.py --out paper_results --docs docs
+python examples/paper/page.py --out examples/paper/results --docs docs
 """
 
 from __future__ import annotations
@@ -37,6 +37,9 @@ other work to do: compare them with each other, not with yours, and by their ord
 | experiment | command | form |
 |---|---|---|
 {commands}
+
+The figures of all these fits are kept in `examples/paper/results`: with `--out` and that folder a
+command takes what is there and computes the rest, so that a larger form goes on from a smaller one.
 
 Seeds are 0, 1, ... everywhere. Section 4 needs the data sets: `ahofm_keras.datasets.load` fetches them,
 or reads them from the folder `AHOFM_DATA`.
