@@ -15,6 +15,8 @@ import numpy as np
 from ahofm_keras.bases import evaluate_places, spline_centres
 from ahofm_keras.terms import Feature
 
+# A function that no row sees may reach about so many standard deviations of the response.
+_REACH = 3.0
 # Places in a knot interval at which functions are looked at.
 _PLACES = 8
 # As long as a feature lives: every start of a fit asks anew.
@@ -22,11 +24,11 @@ _known: WeakKeyDictionary[Feature, np.ndarray] = WeakKeyDictionary()
 
 
 def least_smoothing(feature: Feature, rows: int) -> float:
-    """The lambda, at a dispersion of 1, that holds unseen functions to the size of the response.
+    """The lambda, at a dispersion of 1, that holds unseen functions in sight of the response.
 
     A function u_m with sum_i u_m(x_i)^2 = n is unseen where its largest square is beyond n, more than a
     row of its own could give. With a coefficient of variance dispersion / (n lambda s_m) it should have
-    a standard deviation of at most 1 there, which is that of the response in the model's scale.
+    a standard deviation of at most `_REACH` there; that of the response is 1 in the model's scale.
     """
     if not feature.basis.is_spline:
         return 0.0
@@ -36,7 +38,7 @@ def least_smoothing(feature: Feature, rows: int) -> float:
     unseen = (peaks > rows) & (feature.eigenvalues > 0)
     if not unseen.any():
         return 0.0
-    return float((peaks[unseen] / feature.eigenvalues[unseen]).max() / rows)
+    return float((peaks[unseen] / feature.eigenvalues[unseen]).max() / (rows * _REACH**2))
 
 
 def _peaks(feature: Feature) -> np.ndarray:
