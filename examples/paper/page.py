@@ -31,7 +31,7 @@ D. Rügamer, *Scalable Higher-Order Tensor Product Spline Models*, AISTATS 2024:
 figures as they come out. This page is made by `python examples/paper/page.py` from what these commands
 wrote (Python {python}, TensorFlow {tensorflow}, Keras {keras}). Each has a form `--quick`, which takes
 minutes, and a form `--full`, which has the paper's size; which of them the figures below come from is in
-the table. `--with` changes a size. Seconds are those of one run on a machine with {cores} cores that had
+the table. `--with` changes a size. Seconds are those of one run on {cores} of a machine that had
 other work to do: compare them with each other, not with yours, and by their order of magnitude.
 
 | experiment | command | form |
@@ -66,7 +66,8 @@ def make_page(results: Results) -> str:
         f"| {name} | `{record['command']}` | {record['form']} |" for name, record in records.items()
     )
     machine = next(iter(records.values()))["machine"]
-    parts = [HEAD.format(commands=commands, **machine)]
+    cores = "one core" if machine["cores"] == 1 else f"{machine['cores']} cores"
+    parts = [HEAD.format(commands=commands, **{**machine, "cores": cores})]
     parts += [getattr(sections, name)(results, record["size"]) for name, record in records.items()]
     return wrap("\n\n".join(parts))
 
