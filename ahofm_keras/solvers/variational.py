@@ -35,6 +35,8 @@ _WARM_SWEEPS = 15
 _WARM_FALL = 2e-3
 # A fit has converged when the bound gains less than this a row and sweep, over the last sweeps.
 _GAIN = 4e-4
+# With fewer rows the bound has to stand still as with so many: hundredths of it say nothing.
+_FEW_ROWS = 100
 _WINDOW = 5
 # In one of these many sweeps weak factors are switched off, in another the linear block is revived.
 _ROUND = 10
@@ -190,7 +192,7 @@ def _warm_up(engine: Engine) -> Steps:
 
 def _climb(engine: Engine) -> Steps:
     """Sweeps that choose the smoothing too, until the bound stands still."""
-    bounds = [engine.bound()]
+    bounds, least = [engine.bound()], _GAIN * max(engine.rows, _FEW_ROWS)
     for sweep in count(1):
         phase = sweep % _ROUND
         yield None
@@ -200,7 +202,7 @@ def _climb(engine: Engine) -> Steps:
         bounds.append(engine.bound())
         yield engine
         # Not while the window holds a sweep that switched factors off: the bound may have fallen.
-        if phase >= _WINDOW and bounds[-1] - bounds[-1 - _WINDOW] < _WINDOW * _GAIN * engine.rows:
+        if phase >= _WINDOW and bounds[-1] - bounds[-1 - _WINDOW] < _WINDOW * least:
             return
 
 

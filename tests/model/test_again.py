@@ -120,10 +120,10 @@ def test_a_batch_ends_what_intervals_rest_on(data: pd.DataFrame, known: ak.Addit
 
 
 def test_a_fit_without_rows_to_spare_warns(data: pd.DataFrame) -> None:
-    few = data.iloc[:5]
-    model = ak.AdditiveModel("y ~ ahofm(x1, x2, D=2, F=2)", few)
+    few = data.iloc[:8]
+    model = ak.AdditiveModel("y ~ s(x1, sp=1e-12) + s(x2, sp=1e-12)", few)
     with pytest.warns(
-        ak.AhofmWarning, match=r"degrees of freedom from 5 rows.*intervals are too narrow"
+        ak.AhofmWarning, match=r"degrees of freedom from 8 rows.*intervals are too narrow"
     ):
         model.fit(few, verbose=0)
 
