@@ -18,6 +18,7 @@ from ahofm_keras.families import Family
 from ahofm_keras.solvers.blocks import Block, FactorGroup, LinearBlock, make_groups
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.solvers.kernels import System, get_kernels
+from ahofm_keras.solvers.reviving import revive_groups
 from ahofm_keras.solvers.rows import CHUNK_ROWS, Chunk, count_cores, read_chunks
 from ahofm_keras.terms import Design
 
@@ -186,7 +187,7 @@ class Engine:
 
         Args:
             adapt: Newton steps on the smoothing of each block.
-            revive: whether the smoothing of the linear block is chosen from the start again.
+            revive: whether smooths and tensor products that were switched off may come back.
             cost: a factor of a feature that the evidence gains less from is switched off.
         """
         for index, group in enumerate(self.groups):
@@ -208,7 +209,7 @@ class Engine:
 
         rhs = sum(self._each(collect))
         if revive:
-            block.prior.revive(self.linear_gram, rhs, self.dispersion)
+            revive_groups(block.prior, self.linear_gram, rhs, self.dispersion)
         self._solve(block, self.linear_gram, rhs, adapt)
         self._each(evaluate)
 
@@ -280,7 +281,7 @@ class Engine:
                 squares = squares + moments.variance
             total += float(chunk.weight @ squares)
         if self.random:
-            total += float(np.einsum("ij,ji->", self.linear.covariance, self.linear_gram))
+            total += float(np.vdot(self.linear.covariance, self.linear_gram))
         return total
 
     def deviance(self) -> float:

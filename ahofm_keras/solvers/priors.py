@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-from scipy.linalg import cho_solve, lapack
+
+from ahofm_keras.solvers.precision import Precision
 
 # Precision of a coefficient with a flat prior, relative to the block's Gram matrix: none that a
 # statistician would see, enough for equal columns.
@@ -17,7 +17,8 @@ _LONGEST_STEP = 4.0
 _RANGE = 25.0
 _AT_THE_END = 1e-6
 _HALVINGS = 12
-_REVIVING_STEPS = 15
+# Steps end where the evidence gains less.
+_LEAST_GAIN = 1e-6
 # What integrating out the logarithm of a scale would cost: it is known to about one unit, of a prior
 # range of about twenty.
 COST = 2.0
@@ -31,26 +32,25 @@ class Solution:
 
     Args:
         mean: `(m,)`.
-        log_determinant: of A.
         evidence: 1/2 log|Q| - 1/2 log|A| + b'A^-1 b / (2 dispersion) less the price of what is on: up to
             constants, the part of the bound that depends on this block when its posterior is profiled
             out.
-        factor: upper Cholesky factor of A with rows and columns scaled.
-        scale: of rows and columns.
+        precision: A.
     """
 
     mean: np.ndarray
-    log_determinant: float
     evidence: float
-    factor: np.ndarray
-    scale: np.ndarray
+    precision: Precision
 
-    @cached_property
+    @property
+    def log_determinant(self) -> float:
+        """Of A."""
+        return self.precision.log_determinant
+
+    @property
     def inverse(self) -> np.ndarray:
-        """A^-1 `(m, m)`; times the dispersion it is the covariance. Many trials do without."""
-        root = self.scale[:, None] * lapack.dtrtri(self.factor, lower=0)[0]
-        inverse: np.ndarray = root @ root.T
-        return inverse
+        """A^-1 `(m, m)`; times the dispersion it is the covariance."""
+        return self.precision.inverse
 
 
 @dataclass
@@ -85,6 +85,7 @@ class BlockPrior:
     def __post_init__(self) -> None:
         self.start = self.parameters
         self._penalised = self.groups >= 0
+        self._known: tuple[np.ndarray, np.ndarray, Precision] | None = None
 
     @property
     def size(self) -> int:
@@ -140,27 +141,52 @@ class BlockPrior:
         prior.parameters = self.parameters[rest]
         return prior
 
+    def only(self, group: int) -> BlockPrior:
+        """The prior of one group."""
+        keep = self.groups == group
+        own = slice(group, group + 1)
+        prior = BlockPrior(
+            self.eigenvalues[:, keep],
+            np.zeros(int(keep.sum()), int),
+            self.start[own],
+            self.free[own],
+            self.prices[own],
+            self.least[own],
+        )
+        prior.parameters = self.parameters[own]
+        return prior
+
     def solve(
         self, gram: np.ndarray, rhs: np.ndarray, dispersion: float, parameters: np.ndarray | None = None
     ) -> Solution:
         """The block's posterior, with all others fixed."""
         parameters = self.parameters if parameters is None else parameters
-        precisions = self._parts(parameters).sum(axis=0)
-        flat = _FLAT * (gram.diagonal() + np.trace(gram) / max(len(gram), 1)) + 1e-30
-        precisions = np.where(self._penalised, precisions, flat)
-        # Rows and columns scaled to a unit diagonal: precisions range over 20 orders of magnitude.
-        scale = 1 / np.sqrt(gram.diagonal() + precisions)
-        scaled = gram * scale * scale[:, None]
-        scaled[np.diag_indices_from(scaled)] = 1.0
-        factor = _cholesky(scaled)
-        mean = scale * cho_solve((factor, False), scale * rhs, check_finite=False)
-        log_determinant = 2 * float(np.log(factor.diagonal()).sum() - np.log(scale).sum())
-        prior = float(np.log(precisions[self._penalised]).sum())
-        evidence = (prior - log_determinant + float(rhs @ mean) / dispersion) / 2
-        evidence -= self._price(parameters)
-        return Solution(mean, log_determinant, evidence, factor, scale)
+        precision = self._factorise(gram, parameters)
+        mean = precision.solve(rhs)
+        prior = float(np.log(self._parts(parameters).sum(axis=0)[self._penalised]).sum())
+        evidence = (prior - precision.log_determinant + float(rhs @ mean) / dispersion) / 2
+        return Solution(mean, evidence - self._price(parameters), precision)
 
-    def adapt(self, gram: np.ndarray, rhs: np.ndarray, dispersion: float, steps: int = 1) -> Solution:
+    def _factorise(self, gram: np.ndarray, parameters: np.ndarray) -> Precision:
+        """Gram and prior. The linear block's often are those of the last time."""
+        if self._known is not None:
+            known_gram, known_parameters, precision = self._known
+            if known_gram is gram and np.array_equal(known_parameters, parameters):
+                return precision
+        flat = _FLAT * (gram.diagonal() + np.trace(gram) / max(len(gram), 1)) + 1e-30
+        own = np.where(self._penalised, self._parts(parameters).sum(axis=0), flat)
+        precision = Precision.factorise(gram, own)
+        self._known = gram, parameters.copy(), precision
+        return precision
+
+    def adapt(
+        self,
+        gram: np.ndarray,
+        rhs: np.ndarray,
+        dispersion: float,
+        steps: int = 1,
+        least_gain: float = _LEAST_GAIN,
+    ) -> Solution:
         """Newton steps on the logarithms of lambda and tau; the evidence never falls."""
         solution = self.solve(gram, rhs, dispersion)
         lowest = np.maximum(self.start - _RANGE, self.least + min(np.log(dispersion), 0.0))
@@ -182,7 +208,7 @@ class BlockPrior:
                 break
             gain = better.evidence - solution.evidence
             self.parameters, solution = trial, better
-            if gain < 1e-6:
+            if gain < least_gain:
                 break
         return solution
 
@@ -196,8 +222,7 @@ class BlockPrior:
             gram, rhs, dispersion: the block's system.
             cost: of one group; without it, groups that have a price are tried.
         """
-        edf = np.einsum("ij,ij->i", solution.inverse, gram)
-        by_group = np.bincount(self.groups[self._penalised], edf[self._penalised], len(self.free))
+        by_group = self.edf(solution, gram)
         priced = (self.prices > 0) & ~self._off(self.parameters)
         tried = self.free[:, -1] & (by_group >= ACTIVE if cost else priced)
         for group in np.argsort(by_group):
@@ -215,19 +240,10 @@ class BlockPrior:
         parameters[group, -1] = self.start[group, -1] + _RANGE
         return parameters
 
-    def revive(self, gram: np.ndarray, rhs: np.ndarray, dispersion: float) -> None:
-        """Choose the parameters once more from where they started; keep the better ones.
-
-        At a large tau the evidence is flat: a group that went there while others explained its part
-        would not come back by steps. Groups that are not worth their price are switched off.
-        """
-        kept, before = self.parameters, self.solve(gram, rhs, dispersion)
-        self.parameters = self.start
-        solution = self.adapt(gram, rhs, dispersion, _REVIVING_STEPS)
-        solution = self.switch_off(solution, gram, rhs, dispersion)
-        if solution.evidence < before.evidence:
-            self.parameters = kept
-            self.switch_off(before, gram, rhs, dispersion)
+    def edf(self, solution: Solution, gram: np.ndarray) -> np.ndarray:
+        """Effective degrees of freedom of each group, `(G,)`."""
+        edf = np.einsum("ij,ij->i", solution.inverse, gram)
+        return np.bincount(self.groups[self._penalised], edf[self._penalised], len(self.free))
 
     def _parts(self, parameters: np.ndarray) -> np.ndarray:
         """lambda_j s_jm of each margin, and tau, of each coefficient, `(D + 1, m)`."""
@@ -266,14 +282,3 @@ class BlockPrior:
             chain[len(parts) * self.groups[used] + kind, used] = parts[kind, used]
         gradient = chain @ slope
         return gradient, chain @ curvature @ chain.T + np.diag(gradient)
-
-
-def _cholesky(matrix: np.ndarray) -> np.ndarray:
-    """Upper factor of a matrix with unit diagonal; equal columns get the ridge that they need."""
-    # The transpose is the same matrix in LAPACK's order of entries.
-    factor, failed = lapack.dpotrf(matrix.T, lower=0, clean=1)
-    ridge = 1e-14
-    while failed:
-        factor, failed = lapack.dpotrf(matrix + ridge * np.eye(len(matrix)), lower=0, clean=1)
-        ridge *= 10
-    return factor

@@ -7,6 +7,7 @@ from typing import Any
 
 import keras
 import numpy as np
+import tensorflow as tf
 from threadpoolctl import threadpool_limits
 
 from ahofm_keras.errors import warn
@@ -73,25 +74,32 @@ def run_sweeps(
     )  # fmt: skip
     model.stop_training = False
     callbacks.on_train_begin()
+    # Weights are written for those who look at them: that takes longer than many a sweep.
+    watched = bool(job.callbacks) or isinstance(job.validation, tf.data.Dataset)
     engine: Engine | None = None
     logs: Logs = {}
     epoch, more = first, True
-    # The matrices of a block are small: threads inside their products cost more than they bring.
-    with threadpool_limits(1, "blas"):
-        while not model.stop_training and (more := next(steps, False) is not False) and epoch < epochs:
-            callbacks.on_epoch_begin(epoch)
-            callbacks.on_train_batch_begin(0)
-            engine = next(steps)
-            assert engine is not None
-            forget_posterior(model)  # it is not that of these weights, should nothing come after
-            write_weights(model, engine)
-            if job.callbacks:  # they may look at it, or keep it
-                finish(model, engine)
-            logs = describe(engine) | _validate(model, job, engine, epoch)
-            callbacks.on_train_batch_end(0, logs)
-            callbacks.on_epoch_end(epoch, logs)
-            epoch += 1
-    if engine is not None and not job.callbacks:
+    try:
+        # The matrices of a block are small: threads inside their products cost more than they bring.
+        with threadpool_limits(1, "blas"):
+            while (
+                not model.stop_training and (more := next(steps, False) is not False) and epoch < epochs
+            ):
+                callbacks.on_epoch_begin(epoch)
+                callbacks.on_train_batch_begin(0)
+                engine = next(steps)
+                assert engine is not None
+                if watched:
+                    _leave_weights(model, engine)
+                    finish(model, engine)
+                logs = describe(engine) | _validate(model, job, engine, epoch)
+                callbacks.on_train_batch_end(0, logs)
+                callbacks.on_epoch_end(epoch, logs)
+                epoch += 1
+    finally:  # an interrupted fit leaves what it reached
+        if engine is not None and not watched:
+            _leave_weights(model, engine)
+    if engine is not None and not watched:
         finish(model, engine)
     callbacks.on_train_end(logs)
     if more and not model.stop_training and epochs > first:
@@ -99,6 +107,11 @@ def run_sweeps(
         advice = "Raise `epochs`." if job.restarts else "Call `fit` again to go on, or raise `epochs`."
         warn(f"{NOT_CONVERGED} (sweep {epochs}) before it converged. {advice}")
     return history
+
+
+def _leave_weights(model: Any, engine: Engine) -> None:
+    forget_posterior(model)  # it is not that of these weights, should nothing come after
+    write_weights(model, engine)
 
 
 def _shown(job: FitJob) -> list[keras.callbacks.Callback]:

@@ -224,3 +224,37 @@ def test_early_stopping_restores_the_best_weights(stopped: Any) -> None:
     values = history.history["val_deviance"]
     assert deviance == pytest.approx(min(values), rel=1e-5)
     assert deviance < 0.99 * values[-1]
+
+
+BLOCK_SOLVERS = pytest.mark.parametrize("solver", ["bcd", "variational"])
+
+
+@BLOCK_SOLVERS
+def test_a_fit_that_nobody_watches_ends_with_the_same_weights(frame: pd.DataFrame, solver: str) -> None:
+    watched, alone = new_model(frame, PRODUCT), new_model(frame, PRODUCT)
+    fit(watched, frame, solver=solver, epochs=8, callbacks=[Recorder()])
+    fit(alone, frame, solver=solver, epochs=8)
+    assert_same_weights(watched, alone, rtol=0, atol=0)
+
+
+@BLOCK_SOLVERS
+def test_an_interrupted_fit_leaves_what_it_reached(
+    frame: pd.DataFrame, solver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ahofm_keras.solvers.engine import Engine
+
+    whole, sweeps = Engine.sweep, []
+
+    def interrupted(engine: Engine, *given: Any, **named: Any) -> None:
+        if len(sweeps) == 3:
+            raise KeyboardInterrupt
+        sweeps.append(1)
+        whole(engine, *given, **named)
+
+    model, short = new_model(frame, PRODUCT), new_model(frame, PRODUCT)
+    fit(short, frame, solver=solver, epochs=3)
+    monkeypatch.setattr(Engine, "sweep", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fit(model, frame, solver=solver, epochs=8)
+    assert_same_weights(model, short, rtol=0, atol=0)
+    assert not model.has_posterior

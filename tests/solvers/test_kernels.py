@@ -298,7 +298,7 @@ def test_rows_shared_by_cores_change_nothing(kernels: str, monkeypatch: pytest.M
     data, means = pair_frame(2100), []
     for cores in (1, 3):
         monkeypatch.setattr("ahofm_keras.solvers.rows.count_cores", lambda cores=cores: cores)
-        monkeypatch.setattr("ahofm_keras.solvers.kernels.numpy_kernels.NumpyKernels.shared_rows", 2000)
+        monkeypatch.setattr(type(get_kernels()), "shared_rows", 2000)
         engine = make_engine("y ~ ahofm(x0, x1, x2, F=2, k=6)", data)
         assert len(engine.chunks) == cores
         for block in engine.groups[0].blocks:

@@ -159,8 +159,8 @@ def _pad(values: np.ndarray) -> np.ndarray:
 class NumbaKernels:
     """Needs the package numba, the extra `fast`."""
 
-    # Loops outside Python's lock; with fewer rows one core is done before others have started.
-    shared_rows = 2000
+    # Loops outside Python's lock; with fewer rows handing work over takes longer than doing it.
+    shared_rows = 10_000
 
     def read_basis(self, basis: Basis, places: np.ndarray) -> CellBasis:
         return TiledBasis(basis, places)
