@@ -156,7 +156,7 @@ def _fetch(name: str, entry: Entry, folder: str | None) -> pd.DataFrame:
         raise DataError(
             f"The data set `{name}` is not here: {reason}. To use a copy of your own, put {name}.csv, "
             f"with the header {','.join(entry.columns)}, {place}. The data is described at {entry.page}."
-        ) from reason
+        ) from None  # what went wrong is said
 
 
 def _check_values(frame: pd.DataFrame, entry: Entry, origin: str) -> None:

@@ -52,7 +52,7 @@ class FitJob:
         seed: of the shuffling.
         shuffle: whether rows are reshuffled in every epoch.
         steps_per_epoch, validation_steps, validation_batch_size: as in Keras.
-        restarts: further random starts; the best fit is kept.
+        restarts: further random starts; variational fits are averaged, of others the best is kept.
         monitor: the metric that early stopping watches on validation rows.
         keras_arguments: further arguments of `keras.Model.fit`.
     """

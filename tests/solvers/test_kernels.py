@@ -227,7 +227,9 @@ def test_compiling_says_what_it_could_not_do(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(package, "_fastest", lambda: SlowToStart(kept=False))
     assert package.compile_kernels() == "Compiled, but there is no folder to keep it in."
     monkeypatch.setattr(package, "_fastest", lambda: package._load("numpy"))
-    assert package.compile_kernels() == "Nothing to compile: numba is not installed."
+    for spec, why in [(None, "is not installed"), ("numba", "cannot be imported")]:
+        monkeypatch.setattr(package, "find_spec", lambda name, spec=spec: spec)
+        assert package.compile_kernels() == f"Nothing to compile: numba {why}."
 
 
 @needs_numba

@@ -55,8 +55,8 @@ def compile_kernels() -> str:
     """Compile all loops and keep them on disk, so that small fits use them too; say what happened."""
     fastest = _fastest()
     if fastest.is_ready():
-        missing = fastest is _load("numpy")
-        return f"Nothing to compile: {'numba is not installed' if missing else 'it was done before'}."
+        missing = "numba cannot be imported" if find_spec("numba") else "numba is not installed"
+        return f"Nothing to compile: {missing if fastest is _load('numpy') else 'it was done before'}."
     fastest.prepare()
     return "Compiled." if fastest.is_ready() else "Compiled, but there is no folder to keep it in."
 
