@@ -127,6 +127,13 @@ def fit_quietly(
     return model.fit(data, solver=solver, verbose=0, **options).history
 
 
+def fit_new(
+    formula: str, data: pd.DataFrame, family: str = "gaussian", seed: int = 0, **options: Any
+) -> tuple[ak.AdditiveModel, dict[str, list[float]]]:
+    model = ak.AdditiveModel(formula, data, family=family, seed=seed)
+    return model, fit_quietly(model, data, "variational", **options)
+
+
 def draw_response(family: str, eta: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     if family == "gaussian":
         return eta + 0.3 * rng.normal(size=len(eta))
