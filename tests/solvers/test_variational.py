@@ -74,7 +74,8 @@ def test_few_rows_are_not_interpolated(rows: int) -> None:
     assert float(model.posterior.dispersion) * model.scale**2 > 0.3
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ak.AhofmWarning)
-        assert np.mean((model.predict(fresh) - fresh.x0) ** 2) < np.var(fresh.x0)
+        missed = np.mean((model.predict(fresh) - fresh.x0) ** 2) / np.var(fresh.x0)
+    assert missed < 2  # 4 where every row is met, 1 for the mean
 
 
 def test_samples_of_many_rows_grow_tenfold() -> None:
