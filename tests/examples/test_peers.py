@@ -106,6 +106,17 @@ def test_texts_are_read_by_every_encoding() -> None:
     assert as_dummies(rows, test).tolist() == [[0.0, 1.0], [0.0, 0.0]]
 
 
+def test_the_mean_is_what_a_model_has_to_be_better_than() -> None:
+    from comparison.fitted import constant
+    from comparison.problems import Split
+
+    train = pd.DataFrame({"x": [0.0, 1.0], "y": [1.0, 3.0]})
+    fitted = constant(Split(train, train, "y", 0))
+    assert fitted.mean(train).tolist() == [2.0, 2.0]
+    assert fitted.spread is not None
+    assert fitted.spread(train) == pytest.approx(np.sqrt(2))
+
+
 def test_tables_show_mean_deviation_winner_rank_and_the_reason_of_a_gap(results: Any) -> None:
     from comparison.table import Tables, render
 

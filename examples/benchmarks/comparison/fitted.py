@@ -43,6 +43,12 @@ def log_score(mean: np.ndarray, spread: np.ndarray, y: pd.Series) -> float:
     return float(np.mean(0.5 * np.log(2 * np.pi) + np.log(spread) + 0.5 * z**2))
 
 
+def constant(rows: Split) -> Fitted:
+    """Mean and standard deviation of the training rows: what a model has to be better than."""
+    mean, spread = float(rows.y.mean()), float(rows.y.std())
+    return Fitted(lambda data: np.full(len(data), mean), lambda data: np.full(len(data), spread))
+
+
 def tuned(fit: Fit, candidates: Callable[[Split], Sequence[Mapping[str, Any]]]) -> Fit:
     """The fit of the candidate with the smallest error on a fifth of the training rows.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from comparison import mgcv, own, splines, trees
-from comparison.fitted import Fit, tuned
+from comparison.fitted import Fit, constant, tuned
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,7 @@ _LIBRARIES: dict[tuple[str, str], dict[str, tuple[str, Fit]]] = {
         "glmgam": ("GLMGam", splines.glmgam),
         "glmgam-tuned": ("GLMGam, tuned", tuned(splines.glmgam, splines.glmgam_candidates)),
     },
+    ("numpy", "numpy"): {"mean": ("no model: the mean", constant)},
 }
 PEERS = {
     name: Peer(label, module, fit, package)
