@@ -18,7 +18,7 @@ from ahofm_keras.families import Family
 from ahofm_keras.solvers.blocks import Block, FactorGroup, LinearBlock, make_groups
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.solvers.kernels import System, get_kernels
-from ahofm_keras.solvers.reviving import revive_groups
+from ahofm_keras.solvers.reviving import choose_anew, revive_groups
 from ahofm_keras.solvers.rows import CHUNK_ROWS, Chunk, count_cores, read_chunks
 from ahofm_keras.terms import Design
 
@@ -96,6 +96,10 @@ class Engine:
         self.linear = state.linear.copy()
         self.groups = [group.copy() for group in state.groups]
         self.rebuild()
+
+    def recall(self, state: State) -> None:
+        """Come back to a state to read it: what follows from it on the rows is not computed."""
+        self.dispersion, self.linear, self.groups = state
 
     def adopt(self, average: State, bound: float) -> None:
         """Predict from an average of fits.
@@ -187,7 +191,8 @@ class Engine:
 
         Args:
             adapt: Newton steps on the smoothing of each block.
-            revive: whether smooths and tensor products that were switched off may come back.
+            revive: whether smooths and tensor products that were switched off may come back, straight
+                ones bend.
             cost: a factor of a feature that the evidence gains less from is switched off.
         """
         for index, group in enumerate(self.groups):
@@ -196,8 +201,14 @@ class Engine:
         self.update_linear(adapt, revive)
         self.update_dispersion()
 
-    def update_linear(self, adapt: int = 0, revive: bool = False) -> None:
-        """Intercept, linear terms, smooths and tensor products, jointly."""
+    def update_linear(self, adapt: int = 0, revive: bool = False, anew: bool = False) -> None:
+        """Intercept, linear terms, smooths and tensor products, jointly.
+
+        Args:
+            adapt: Newton steps on the smoothing.
+            revive: whether the smoothing of each of them may be another, with the others as they are.
+            anew: whether the smoothing of all of them may be another.
+        """
         block = self.linear
 
         def collect(chunk: Chunk) -> np.ndarray:
@@ -208,6 +219,8 @@ class Engine:
             chunk.linear = block.evaluate(chunk)
 
         rhs = sum(self._each(collect))
+        if anew:
+            choose_anew(block.prior, self.linear_gram, rhs, self.dispersion)
         if revive:
             revive_groups(block.prior, self.linear_gram, rhs, self.dispersion)
         self._solve(block, self.linear_gram, rhs, adapt)

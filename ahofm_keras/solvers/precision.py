@@ -42,6 +42,8 @@ class Precision:
     @cached_property
     def inverse(self) -> np.ndarray:
         """A^-1 `(m, m)`. Many trials do without, so it is computed when it is read."""
+        if not len(self.scale):
+            return np.zeros((0, 0))
         inverse, _ = lapack.dpotri(self.factor, lower=0)  # fills the upper triangle, the other is 0
         inverse *= self.scale
         inverse *= self.scale[:, None]
@@ -57,7 +59,7 @@ def _cholesky(matrix: np.ndarray) -> np.ndarray:
     # The transpose is the same matrix in LAPACK's order of entries.
     factor, failed = lapack.dpotrf(matrix.T, lower=0, clean=1)
     ridge = 1e-14
-    while failed:
+    while failed and ridge < 1:
         factor, failed = lapack.dpotrf(matrix + ridge * np.eye(len(matrix)), lower=0, clean=1)
         ridge *= 10
     return factor

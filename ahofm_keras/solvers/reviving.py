@@ -1,62 +1,100 @@
-"""Smooths and tensor products that were switched off while others explained their part come back.
+"""Smooths and tensor products that were switched off, or made straight, by mistake.
 
-At a large tau the evidence is flat: steps do not lead back from there. What a group would explain now is
-a small problem of its own, with all others as they are: its Gram matrix and sums are what the others
-leave, G_gg - G_gr A_rr^-1 G_rg and b_g - G_gr A_rr^-1 b_r.
+At a large tau, and at a large lambda, the evidence is flat: steps do not lead back from there. What a
+group would explain with another smoothing is a small problem of its own, with all others as they are:
+its Gram matrix S and sums r are what the others leave.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ahofm_keras.solvers.priors import ACTIVE, BlockPrior, Solution
+from ahofm_keras.solvers.priors import BlockPrior, Solution
 
 _STEPS = 15
 # Steps end where the evidence gains less; sweeps go on from there.
 _LEAST_GAIN = 0.01
-# What gains the evidence less stays off.
+# What gains the evidence less is left as it is.
 _WORTH = 0.01
+# Of the Gram matrix: what the others leave is not less, but for rounding.
+_LEAST_LEFT = 1e-12
+
+
+def choose_anew(prior: BlockPrior, gram: np.ndarray, rhs: np.ndarray, dispersion: float) -> None:
+    """The smoothing of all groups from where it started; the better one is kept."""
+    before = prior.solve(gram, rhs, dispersion)
+    _try(prior, prior.start, before, gram, rhs, dispersion)
 
 
 def revive_groups(prior: BlockPrior, gram: np.ndarray, rhs: np.ndarray, dispersion: float) -> None:
-    """Take groups in again where the evidence gains; leave out those that are not worth their price."""
+    """Give groups another smoothing where the evidence gains; leave out what is not worth its price."""
     solution = prior.solve(gram, rhs, dispersion)
     found = _find(prior, solution, gram, rhs, dispersion)
     strongest = sorted(found, key=lambda group: found[group][0])[-1:]
     # Groups that explain the same, as equal columns do, may together be worse than none.
     for chosen in ([*found], strongest) if len(found) > 1 else ([*found],) if found else ():
-        kept = prior.parameters
-        prior.parameters = kept.copy()
+        parameters = prior.parameters.copy()
         for group in chosen:
-            prior.parameters[group] = found[group][1]
-        revived = prior.adapt(gram, rhs, dispersion, _STEPS, _LEAST_GAIN)
-        if revived.evidence >= solution.evidence:
-            solution = revived
+            parameters[group] = found[group][1]
+        better = _try(prior, parameters, solution, gram, rhs, dispersion)
+        if better is not None:
+            solution = better
             break
-        prior.parameters = kept
     prior.switch_off(solution, gram, rhs, dispersion)
+
+
+def _try(
+    prior: BlockPrior,
+    parameters: np.ndarray,
+    before: Solution,
+    gram: np.ndarray,
+    rhs: np.ndarray,
+    dispersion: float,
+) -> Solution | None:
+    """Go on from other parameters, and come back if that was not better."""
+    kept, prior.parameters = prior.parameters, parameters
+    after = prior.adapt(gram, rhs, dispersion, _STEPS, _LEAST_GAIN)
+    if after.evidence >= before.evidence:
+        return after
+    prior.parameters = kept
+    return None
 
 
 def _find(
     prior: BlockPrior, solution: Solution, gram: np.ndarray, rhs: np.ndarray, dispersion: float
 ) -> dict[int, tuple[float, np.ndarray]]:
-    """Groups that are off and would gain the evidence something: how much, and their parameters."""
-    off = np.flatnonzero(prior.free[:, -1] & (prior.edf(solution, gram) < ACTIVE))
-    if not len(off):
-        return {}
-    places = {int(group): np.flatnonzero(prior.groups == group) for group in off}
-    every = np.concatenate([*places.values()])
-    explained = gram[every] @ solution.inverse
-    left = rhs[every] - gram[every] @ solution.mean
-    found, begin = {}, 0
-    for group, own in places.items():
-        rows = slice(begin, begin + len(own))
-        begin = rows.stop
-        own_gram = gram[np.ix_(own, own)] - explained[rows] @ gram[:, own]
-        alone = prior.only(group)
-        before = alone.solve(own_gram, left[rows], dispersion)
+    """Groups that would gain from another smoothing: how much, and their parameters."""
+    found = {}
+    for group in np.flatnonzero(prior.free[:, -1]):
+        alone, system = prior.only(int(group)), left_for(prior, int(group), solution, gram, rhs)
+        before = alone.solve(*system, dispersion)
         alone.parameters = alone.start
-        after = alone.adapt(own_gram, left[rows], dispersion, _STEPS, _LEAST_GAIN)
+        after = alone.adapt(*system, dispersion, _STEPS, _LEAST_GAIN)
         if after.evidence > before.evidence + _WORTH:
-            found[group] = after.evidence - before.evidence, alone.parameters[0]
+            found[int(group)] = after.evidence - before.evidence, alone.parameters[0]
     return found
+
+
+def left_for(
+    prior: BlockPrior, group: int, solution: Solution, gram: np.ndarray, rhs: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """S and r of a group: its Gram matrix and sums, without what the others explain.
+
+    With Q the group's precisions and C its part of A^-1, C = (S + Q)^-1 and the group's mean is C r. So
+    C S = I - C Q, which has all its digits where Q is small, and Q C S = G - G A^-1 G, which has them
+    where Q is large; likewise for r. Each row is taken from the one that is exact.
+    """
+    own = np.flatnonzero(prior.groups == group)
+    precisions = prior.precisions()[own]
+    inverse = solution.inverse[np.ix_(own, own)]
+    loose = precisions < gram.diagonal()[own]
+    explained = gram[own] @ solution.inverse @ gram[:, own]
+    own_gram = gram[np.ix_(own, own)]
+    rows = np.where(loose, 1.0, precisions)[:, None] * inverse
+    products = np.where(loose[:, None], np.eye(len(own)) - inverse * precisions, own_gram - explained)
+    sums = np.where(loose, solution.mean[own], rhs[own] - gram[own] @ solution.mean)
+    left = np.linalg.solve(rows, np.column_stack([products, sums]))
+    system = (left[:, :-1] + left[:, :-1].T) / 2
+    diagonal = np.diag_indices_from(system)
+    system[diagonal] = np.maximum(system[diagonal], _LEAST_LEFT * own_gram.diagonal())
+    return system, left[:, -1]

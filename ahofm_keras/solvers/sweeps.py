@@ -7,11 +7,10 @@ from typing import Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 from threadpoolctl import threadpool_limits
 
 from ahofm_keras.errors import warn
-from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.engine import Engine, State
 from ahofm_keras.solvers.job import NOT_CONVERGED, FitJob, Rows
 from ahofm_keras.solvers.posterior import forget_posterior
 from ahofm_keras.solvers.progress import SweepLine
@@ -75,8 +74,9 @@ def run_sweeps(
     model.stop_training = False
     callbacks.on_train_begin()
     # Weights are written for those who look at them: that takes longer than many a sweep.
-    watched = bool(job.callbacks) or isinstance(job.validation, tf.data.Dataset)
+    watched = bool(job.callbacks)
     engine: Engine | None = None
+    reached: State | None = None
     logs: Logs = {}
     epoch, more = first, True
     try:
@@ -89,6 +89,7 @@ def run_sweeps(
                 callbacks.on_train_batch_begin(0)
                 engine = next(steps)
                 assert engine is not None
+                reached = engine.state()
                 if watched:
                     _leave_weights(model, engine)
                     finish(model, engine)
@@ -97,7 +98,9 @@ def run_sweeps(
                 callbacks.on_epoch_end(epoch, logs)
                 epoch += 1
     finally:  # an interrupted fit leaves what it reached
-        if engine is not None and not watched:
+        if engine is not None and reached is not None and not watched:
+            # Since the last sweep the solver may have begun something else.
+            engine.recall(reached)
             _leave_weights(model, engine)
     if engine is not None and not watched:
         finish(model, engine)
@@ -126,6 +129,7 @@ def _validate(model: Any, job: FitJob, engine: Engine, epoch: int) -> Logs:
     if job.validation is None or (epoch + 1) % frequency:
         return logs
     if not isinstance(job.validation, Rows):
+        _leave_weights(model, engine)
         steps = job.validation_steps
         values = keras.Model.evaluate(model, job.validation, verbose=0, steps=steps, return_dict=True)
         return logs | {f"val_{name}": float(value) for name, value in values.items()}

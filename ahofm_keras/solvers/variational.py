@@ -107,7 +107,7 @@ def _go_on(engine: Engine, state: State) -> Steps:
     """Sweeps from a state that was reached before."""
     engine.restore(state)
     engine.linearise()
-    engine.update_linear()
+    engine.update_linear(anew=True)
     yield from _climb(engine)
 
 
@@ -120,6 +120,8 @@ def ascend(engine: Engine, seed: int) -> Steps:
     plain = _without_interactions(engine)
     draw_factors(engine.groups, seed)
     yield from _warm_up(engine)
+    # It was chosen while the interactions, which are there now, were noise.
+    engine.update_linear(anew=True)
     yield from _settle(engine)
     yield from _complete(engine)
     if _is_crowded(engine):

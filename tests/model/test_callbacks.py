@@ -237,6 +237,20 @@ def test_a_fit_that_nobody_watches_ends_with_the_same_weights(frame: pd.DataFram
     assert_same_weights(watched, alone, rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("callbacks", [[], [Recorder()]])
+def test_a_fit_that_ends_with_a_start_is_the_fit_of_that_start(
+    frame: pd.DataFrame, callbacks: list[Any]
+) -> None:
+    """Before the last sweep was looked at the solver had begun with the next start."""
+    single = new_model(frame, PRODUCT)
+    sweeps = len(fit(single, frame, solver="variational", epochs=None, restarts=0).epoch)
+    several = new_model(frame, PRODUCT)
+    fit(several, frame, solver="variational", epochs=sweeps, restarts=1, callbacks=callbacks)
+    np.testing.assert_array_equal(several.predict(frame), single.predict(frame))
+    spread, expected = (model.predict(frame, interval=0.9) for model in (several, single))
+    pd.testing.assert_frame_equal(spread, expected)
+
+
 @BLOCK_SOLVERS
 def test_an_interrupted_fit_leaves_what_it_reached(
     frame: pd.DataFrame, solver: str, monkeypatch: pytest.MonkeyPatch

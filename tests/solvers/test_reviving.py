@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,14 +11,14 @@ import pytest
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.precision import Precision
 from ahofm_keras.solvers.priors import BlockPrior
-from ahofm_keras.solvers.reviving import _find, revive_groups
+from ahofm_keras.solvers.reviving import _find, choose_anew, left_for, revive_groups
 
 from .conftest import make_engine
 
 # Precisions
 
 
-@pytest.mark.parametrize("size", [1, 7, 60])
+@pytest.mark.parametrize("size", [0, 1, 7, 60])
 def test_a_precision_against_dense_algebra(size: int) -> None:
     rng = np.random.default_rng(size)
     columns = rng.normal(size=(80, size))
@@ -71,18 +73,70 @@ def test_what_was_factorised_is_used_again_and_only_then() -> None:
 # Reviving
 
 
-@pytest.mark.parametrize("off", [0, 1])
-def test_what_a_group_would_gain_alone_is_what_the_whole_block_gains(off: int) -> None:
-    prior, gram, rhs = linear_system(make_engine("y ~ s(x0) + s(x1) + s(x2)", waves_frame()))
+def straight(prior: BlockPrior, group: int) -> np.ndarray:
+    """The parameters with the lambdas of a group as far up as they can be."""
+    parameters = prior.parameters.copy()
+    parameters[group, :-1] = prior.start[group, :-1] + 25
+    return parameters
+
+
+@pytest.mark.parametrize("change", [BlockPrior.without_effect, straight])
+@pytest.mark.parametrize("group", [0, 1])
+def test_what_a_group_would_gain_alone_is_what_the_whole_block_gains(group: int, change: Any) -> None:
+    prior, gram, rhs = linear_system(make_engine("y ~ x2 + s(x0) + s(x1) + s(x2)", waves_frame()))
     prior.adapt(gram, rhs, 0.3, 30)
-    prior.parameters = prior.without_effect(off)
+    prior.parameters = change(prior, group)
     solution = prior.solve(gram, rhs, 0.3)
-    gain, parameters = _find(prior, solution, gram, rhs, 0.3)[off]
+    gain, parameters = _find(prior, solution, gram, rhs, 0.3)[group]
     revived = prior.parameters.copy()
-    revived[off] = parameters
+    revived[group] = parameters
     whole = prior.solve(gram, rhs, 0.3, revived).evidence - solution.evidence
     assert gain > 5
     assert gain == pytest.approx(whole, rel=1e-6)
+
+
+@pytest.mark.parametrize("shift", [-20.0, -5.0, 0.0, 5.0, 20.0])
+def test_what_the_others_leave_against_dense_algebra(shift: float) -> None:
+    prior, gram, rhs = linear_system(make_engine("y ~ x2 + s(x0) + s(x1)", waves_frame()))
+    prior.parameters = prior.parameters + shift * np.array([[1.0, -1.0], [0.0, 0.0]])
+    own, others = prior.groups == 0, prior.groups != 0
+    rest = gram[np.ix_(others, others)] + np.diag(prior.precisions()[others])
+    across = np.linalg.solve(rest, np.column_stack([gram[np.ix_(others, own)], rhs[others]]))
+    expected = gram[np.ix_(own, own)] - gram[np.ix_(own, others)] @ across[:, :-1]
+    system, sums = left_for(prior, 0, prior.solve(gram, rhs, 0.3), gram, rhs)
+    size = np.abs(expected).max()
+    np.testing.assert_allclose(system, expected, rtol=1e-6, atol=1e-8 * size)
+    left = rhs[own] - gram[np.ix_(own, others)] @ across[:, -1]
+    np.testing.assert_allclose(sums, left, rtol=1e-6, atol=1e-8 * np.abs(left).max())
+
+
+def test_a_smooth_that_went_straight_bends_again() -> None:
+    for formula in ("y ~ s(x0) + s(x1)", "y ~ te(x0, x1)"):
+        prior, gram, rhs = linear_system(make_engine(formula, waves_frame()))
+        best = prior.adapt(gram, rhs, 0.3, 50).evidence
+        prior.parameters = straight(prior, 0)
+        prior.adapt(gram, rhs, 0.3, 5)
+        assert prior.solve(gram, rhs, 0.3).evidence < best - 50
+        revive_groups(prior, gram, rhs, 0.3)
+        assert prior.solve(gram, rhs, 0.3).evidence > best - 0.2
+
+
+def test_groups_that_explain_something_only_together_are_chosen_together() -> None:
+    rng = np.random.default_rng(0)
+    common, apart = rng.normal(size=(2, 600))
+    data = pd.DataFrame({"x0": common + 0.1 * apart, "x1": common - 0.1 * apart})
+    data["y"] = apart + 2.0 * rng.normal(size=600)
+    prior, gram, rhs = linear_system(make_engine("y ~ s(x0) + s(x1)", data))
+    best = prior.adapt(gram, rhs, 0.8, 50).evidence
+    for group in (0, 1):
+        prior.parameters = prior.without_effect(group)
+    assert prior.solve(gram, rhs, 0.8).evidence < best - 20
+    choose_anew(prior, gram, rhs, 0.8)
+    assert prior.solve(gram, rhs, 0.8).evidence > best - 0.2
+    kept = prior.parameters
+    prior.start = prior.start + 25  # from there nothing is found
+    choose_anew(prior, gram, rhs, 0.8)
+    assert prior.parameters is kept
 
 
 def test_what_explains_nothing_stays_off() -> None:
