@@ -127,33 +127,24 @@ class BlockPrior:
 
     def without(self, group: int) -> BlockPrior:
         """The prior with one group less."""
-        keep = self.groups != group
-        groups = self.groups[keep]
-        rest = np.arange(len(self.parameters)) != group
-        prior = BlockPrior(
-            self.eigenvalues[:, keep],
-            np.where(groups > group, groups - 1, groups),
-            self.start[rest],
-            self.free[rest],
-            self.prices[rest],
-            self.least[rest],
-        )
-        prior.parameters = self.parameters[rest]
-        return prior
+        return self._part(self.groups != group, np.arange(len(self.free)) != group)
 
     def only(self, group: int) -> BlockPrior:
         """The prior of one group."""
-        keep = self.groups == group
-        own = slice(group, group + 1)
+        return self._part(self.groups == group, np.arange(len(self.free)) == group)
+
+    def _part(self, keep: np.ndarray, chosen: np.ndarray) -> BlockPrior:
+        """The prior of some coefficients `(m,)`, which are in some groups `(G,)` or in none."""
+        groups, numbers = self.groups[keep], np.cumsum(chosen) - 1
         prior = BlockPrior(
             self.eigenvalues[:, keep],
-            np.zeros(int(keep.sum()), int),
-            self.start[own],
-            self.free[own],
-            self.prices[own],
-            self.least[own],
+            np.where(groups >= 0, numbers[groups], -1),
+            self.start[chosen],
+            self.free[chosen],
+            self.prices[chosen],
+            self.least[chosen],
         )
-        prior.parameters = self.parameters[own]
+        prior.parameters = self.parameters[chosen]
         return prior
 
     def solve(

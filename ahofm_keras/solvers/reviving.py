@@ -32,7 +32,7 @@ def revive_groups(prior: BlockPrior, gram: np.ndarray, rhs: np.ndarray, dispersi
     found = _find(prior, solution, gram, rhs, dispersion)
     strongest = sorted(found, key=lambda group: found[group][0])[-1:]
     # Groups that explain the same, as equal columns do, may together be worse than none.
-    for chosen in ([*found], strongest) if len(found) > 1 else ([*found],) if found else ():
+    for chosen in ([*found], strongest) if found else ():
         parameters = prior.parameters.copy()
         for group in chosen:
             parameters[group] = found[group][1]

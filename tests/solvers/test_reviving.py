@@ -73,6 +73,16 @@ def test_what_was_factorised_is_used_again_and_only_then() -> None:
 # Reviving
 
 
+def fit_and_switch_off(
+    groups: tuple[int, ...], prior: BlockPrior, gram: np.ndarray, rhs: np.ndarray, dispersion: float
+) -> float:
+    """Choose the smoothing, then do without some groups; the evidence with them."""
+    best = prior.adapt(gram, rhs, dispersion, 50).evidence
+    for group in groups:
+        prior.parameters = prior.without_effect(group)
+    return best
+
+
 def straight(prior: BlockPrior, group: int) -> np.ndarray:
     """The parameters with the lambdas of a group as far up as they can be."""
     parameters = prior.parameters.copy()
@@ -127,9 +137,7 @@ def test_groups_that_explain_something_only_together_are_chosen_together() -> No
     data = pd.DataFrame({"x0": common + 0.1 * apart, "x1": common - 0.1 * apart})
     data["y"] = apart + 2.0 * rng.normal(size=600)
     prior, gram, rhs = linear_system(make_engine("y ~ s(x0) + s(x1)", data))
-    best = prior.adapt(gram, rhs, 0.8, 50).evidence
-    for group in (0, 1):
-        prior.parameters = prior.without_effect(group)
+    best = fit_and_switch_off((0, 1), prior, gram, rhs, 0.8)
     assert prior.solve(gram, rhs, 0.8).evidence < best - 20
     choose_anew(prior, gram, rhs, 0.8)
     assert prior.solve(gram, rhs, 0.8).evidence > best - 0.2
@@ -154,9 +162,7 @@ def test_of_equal_columns_what_they_explain_comes_back() -> None:
     data = waves_frame()
     data["x2"] = data["x0"]
     prior, gram, rhs = linear_system(make_engine("y ~ s(x0) + s(x1) + s(x2)", data))
-    best = prior.adapt(gram, rhs, 0.3, 50).evidence
-    for group in (0, 2):
-        prior.parameters = prior.without_effect(group)
+    best = fit_and_switch_off((0, 2), prior, gram, rhs, 0.3)
     assert prior.solve(gram, rhs, 0.3).evidence < best - 5
     revive_groups(prior, gram, rhs, 0.3)
     assert prior.solve(gram, rhs, 0.3).evidence > best - 0.2
