@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,13 @@ Key = tuple[int, int]
 
 # By how much a variance may be smaller than what is subtracted to get it: half of the digits are left.
 _LOST = 1e8
+
+
+@cache
+def triangle(size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs f <= g, one after the other; asked for thousands of times in a fit."""
+    first, second = np.triu_indices(size)
+    return first, second
 
 
 def elementary_symmetric(phi: Array, order: int, namespace: Namespace = np) -> Array:
@@ -168,7 +176,7 @@ class FactorMoments:
 
     def slope_products(self) -> np.ndarray:
         """T_(d-1,d-1) of the pairs f <= g, `(F (F + 1) / 2, n)`."""
-        first, second = np.triu_indices(self.rank)
+        first, second = triangle(self.rank)
         products = self.slopes[first] * self.slopes[second]
         if self.random:
             products += self._state[self.order - 1, self.order - 1][first, second]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.linalg import block_diag
 
+from ahofm_keras.moments import triangle
 from ahofm_keras.solvers.kernels import Factors
 from ahofm_keras.solvers.priors import ACTIVE, BlockPrior, Solution
 from ahofm_keras.solvers.products import Bases, Products
@@ -294,7 +295,7 @@ class FactorBlock(Block):
             transform = self.feature.transform
             shape = self.rank, self.width, self.rank, self.width
             blocks = self.covariance.reshape(shape).swapaxes(1, 2)
-            forms = transform @ blocks[_pairs(self.rank)] @ transform.T
+            forms = transform @ blocks[triangle(self.rank)] @ transform.T
             self._forms = np.ascontiguousarray((forms + forms.swapaxes(1, 2)).transpose(1, 2, 0) / 2)
         return self._forms
 
@@ -310,18 +311,13 @@ class FactorBlock(Block):
 
     def to_coordinates(self, gram: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gram matrices of pairs `(P, M, M)` and sums `(F, M)` of the basis -> the block's system."""
-        transform, pairs = self.feature.transform, _pairs(self.rank)
+        transform, pairs = self.feature.transform, triangle(self.rank)
         small = transform.T @ gram @ transform
         blocks = np.empty((self.rank, self.rank, self.width, self.width))
         blocks[pairs] = small
         blocks[pairs[::-1]] = small.swapaxes(1, 2)
         size = self.rank * self.width
         return blocks.swapaxes(1, 2).reshape(size, size), (rhs @ transform).reshape(-1)
-
-
-def _pairs(rank: int) -> tuple[np.ndarray, np.ndarray]:
-    """Factors f <= g."""
-    return np.triu_indices(rank)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from ahofm_keras.bases import Basis, evaluate_places, spline_centres
+from ahofm_keras.moments import triangle
 
 
 class CellBasis:
@@ -55,7 +56,7 @@ class CellBasis:
 
     def quadratic(self, forms: np.ndarray) -> np.ndarray:
         """b' V b at the rows, for P symmetric forms V `(P, M, M)`: `(P, n)`."""
-        first, second = np.triu_indices(self.width)
+        first, second = triangle(self.width)
         functions = self._sorted.functions
         inner = forms[:, functions[:, first], functions[:, second]]  # (P, cells, pairs)
         inner = inner * np.where(first == second, 1.0, 2.0)
@@ -73,7 +74,7 @@ class CellBasis:
         """sum_i weights_i b_i b_i', for P weights `(P, n)`: `(P, M, M)`."""
         inner, functions = self._collect(weights, self._pairs()), self._sorted.functions
         total = np.zeros((len(weights), self.basis.size, self.basis.size))
-        for pair, (a, b) in enumerate(zip(*np.triu_indices(self.width), strict=True)):
+        for pair, (a, b) in enumerate(zip(*triangle(self.width), strict=True)):
             first, second = functions[:, a], functions[:, b]
             total[:, first, second] += inner[:, :, pair].T
             if a != b:
@@ -94,7 +95,7 @@ class CellBasis:
 
     def _pairs(self) -> np.ndarray:
         """Products of the functions that are not zero, `(pairs, n)`, rows by cell."""
-        first, second = np.triu_indices(self.width)
+        first, second = triangle(self.width)
         return self._sorted.values[first] * self._sorted.values[second]
 
     def _spread(self, inner: np.ndarray, values: np.ndarray) -> np.ndarray:

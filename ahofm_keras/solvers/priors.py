@@ -94,7 +94,7 @@ class BlockPrior:
 
     def precisions(self) -> np.ndarray:
         """`(m,)`, 0 where the prior is flat."""
-        return self._parts(self.parameters).sum(axis=0)
+        return self._precisions(self.parameters)
 
     def log_determinant(self) -> float:
         """Of the proper part."""
@@ -152,21 +152,21 @@ class BlockPrior:
     ) -> Solution:
         """The block's posterior, with all others fixed."""
         parameters = self.parameters if parameters is None else parameters
-        precision = self._factorise(gram, parameters)
+        own = self._precisions(parameters)
+        precision = self._factorise(gram, parameters, own)
         mean = precision.solve(rhs)
-        prior = float(np.log(self._parts(parameters).sum(axis=0)[self._penalised]).sum())
+        prior = float(np.log(own[self._penalised]).sum())
         evidence = (prior - precision.log_determinant + float(rhs @ mean) / dispersion) / 2
         return Solution(mean, evidence - self._price(parameters), precision)
 
-    def _factorise(self, gram: np.ndarray, parameters: np.ndarray) -> Precision:
+    def _factorise(self, gram: np.ndarray, parameters: np.ndarray, own: np.ndarray) -> Precision:
         """Gram and prior. The linear block's often are those of the last time."""
         if self._known is not None:
             known_gram, known_parameters, precision = self._known
             if known_gram is gram and np.array_equal(known_parameters, parameters):
                 return precision
         flat = _FLAT * (gram.diagonal() + np.trace(gram) / max(len(gram), 1)) + 1e-30
-        own = np.where(self._penalised, self._parts(parameters).sum(axis=0), flat)
-        precision = Precision.factorise(gram, own)
+        precision = Precision.factorise(gram, np.where(self._penalised, own, flat))
         self._known = gram, parameters.copy(), precision
         return precision
 
@@ -236,10 +236,17 @@ class BlockPrior:
         edf = np.einsum("ij,ij->i", solution.inverse, gram)
         return np.bincount(self.groups[self._penalised], edf[self._penalised], len(self.free))
 
+    def _precisions(self, parameters: np.ndarray) -> np.ndarray:
+        """sum_j lambda_j s_jm + tau of each coefficient, `(m,)`."""
+        own = np.exp(parameters.T)[:, self.groups]
+        total: np.ndarray = (own[:-1] * self.eigenvalues).sum(axis=0) + own[-1]
+        return total * self._penalised
+
     def _parts(self, parameters: np.ndarray) -> np.ndarray:
         """lambda_j s_jm of each margin, and tau, of each coefficient, `(D + 1, m)`."""
-        own = np.exp(parameters)[self.groups].T * self._penalised
-        return np.concatenate([own[:-1] * self.eigenvalues, own[-1:]])
+        own = np.exp(parameters.T)[:, self.groups] * self._penalised
+        own[:-1] *= self.eigenvalues
+        return own
 
     def _newton(self, solution: Solution, dispersion: float) -> np.ndarray:
         """The step `(G, D + 1)`; where the evidence is not concave, along |curvature|."""
@@ -266,7 +273,7 @@ class BlockPrior:
         mean = solution.mean / np.sqrt(dispersion)
         slope = (inverse - solution.inverse.diagonal() - mean**2) / 2
         curvature = solution.inverse * (solution.inverse + 2 * np.outer(mean, mean)) / 2
-        curvature[np.diag_indices_from(curvature)] -= inverse**2 / 2
+        np.fill_diagonal(curvature, curvature.diagonal() - inverse**2 / 2)
         used = np.flatnonzero(self._penalised)
         chain = np.zeros((self.free.size, len(slope)))
         for kind in range(len(parts)):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ahofm_keras.bases import Basis
-from ahofm_keras.moments import FactorMoments
+from ahofm_keras.moments import FactorMoments, triangle
 from ahofm_keras.solvers.gram import CellBasis
 from ahofm_keras.solvers.kernels.interface import Factors, GroupMoments, Neighbour, System
 
@@ -70,7 +70,7 @@ class NumpyMoments(GroupMoments):
 def _unpack(rank: int) -> np.ndarray:
     """Which pair each (f, g) is, `(F, F)`."""
     place = np.zeros((rank, rank), int)
-    place[np.triu_indices(rank)] = np.arange(rank * (rank + 1) // 2)
+    place[triangle(rank)] = np.arange(rank * (rank + 1) // 2)
     return np.maximum(place, place.T)
 
 
