@@ -92,13 +92,20 @@ class _Reader:
         layer = self.model.get_layer(term.name)
         for place, order in enumerate(term.orders):
             values = layer.coordinates(place).astype(float)
-            kept = np.flatnonzero(np.abs(values).max(axis=(0, 1)) > 0)
-            weights = tuple(
-                self._spread(feature, values[j, : self._width(feature)][:, kept])
-                for j, feature in enumerate(term.features)
-            )
-            scale = self._scale(len(kept))
-            self._add(order.order, term.features, weights, scale, (term.name, place), kept)
+            used = np.flatnonzero(np.abs(values).max(axis=(0, 1)) > 0)
+            for kept in self._by_start(used, order.slots):
+                weights = tuple(
+                    self._spread(feature, values[j, : self._width(feature)][:, kept])
+                    for j, feature in enumerate(term.features)
+                )
+                scale = self._scale(len(kept))
+                self._add(order.order, term.features, weights, scale, (term.name, place), kept)
+
+    def _by_start(self, factors: np.ndarray, slots: int) -> list[np.ndarray]:
+        """Factors of an average that have covariances in common: K groups of F^2 of them, not (K F)^2."""
+        layer = self.model.posterior
+        start = factors // (slots if layer is None else slots // layer.starts)
+        return [factors[start == own] for own in np.unique(start)] or [factors]
 
     def add_linear(self, term: LinearTerm) -> None:
         """A column of a linear term is one product; columns of the same variables are one group."""

@@ -33,7 +33,7 @@ class Uncertainty:
         self.layer: Any = parts.model.posterior
         self.terms = {term.name: term for term in self.model.design.terms}
         self.starts = linear_starts(self.model)
-        self._roots: dict[int, np.ndarray] = {}
+        self._roots: dict[tuple[int, int], np.ndarray] = {}
 
     @cached_property
     def linear_root(self) -> np.ndarray:
@@ -139,10 +139,7 @@ class Uncertainty:
 
     def _factor_covariances(self, group: Group, variable: int, functions: np.ndarray) -> np.ndarray:
         """Posterior covariances of a group's factors at functions `(r, n)` of a feature: `(F F, n)`."""
-        place = self.places[group.source]
-        rank, width = self.layer.factor_means[place].shape[1:]
-        roots = self._factor_roots(place)[group.members.index(variable)]
-        own = roots.reshape(rank, width, -1)[group.kept, : len(functions)]
+        own = self._factor_root(group, group.members.index(variable))[:, : len(functions)]
         kept, size = own.shape[:2]
         flat = own.reshape(kept * size, -1)
         half = ((flat @ flat.T).reshape(-1, size) @ functions).reshape(kept, size, kept, -1)
@@ -182,11 +179,12 @@ class Uncertainty:
         keys = [(term.name, place) for term in terms for place in range(len(term.orders))]
         return {key: place for place, key in enumerate(keys)}
 
-    def _factor_roots(self, place: int) -> np.ndarray:
-        """Roots of the covariances of all features' factors of an order, `(p, F r, F r)`."""
-        if place not in self._roots:
-            self._roots[place] = np.asarray(self.layer.factor_roots[place])
-        return self._roots[place]
+    def _factor_root(self, group: Group, j: int) -> np.ndarray:
+        """Root of the covariance of a group's factors of one feature, `(F, r, k)`."""
+        key = id(group), j
+        if key not in self._roots:
+            self._roots[key] = self.layer.factor_root(self.places[group.source], j, group.kept)
+        return self._roots[key]
 
 
 def linear_starts(model: Any) -> dict[str, int]:

@@ -21,16 +21,17 @@ class Posterior(keras.layers.Layer):
     """Holds the covariances of all blocks and computes the variance of the predictor from them.
 
     The linear block (intercept, linear terms, smooths, tensor products) has one joint covariance. The
-    factors of a feature in one order have another; between blocks there is none (mean field). Everything
-    is in float64 and in the model's own scale.
+    factors of a feature in one order have another; between blocks there is none (mean field), nor
+    between the factors of different starts in an average of fits. Everything is in float64 and in the
+    model's own scale.
 
     Args:
         intercept: whether there is one.
         columns: number of design columns of the linear terms.
         penalised: for each smooth and tensor product a dict with `pure`, `features` (basis and place in
             it, of each margin), `transforms`, and for a random effect `eigenvalues` of its penalty.
-        interactions: for each order of each interaction term a dict with `order`, `rank`, `features`
-            and `transforms`.
+        interactions: for each order of each interaction term a dict with `order`, `rank`, `starts`
+            (of how many fits these are the factors, one after the other), `features` and `transforms`.
 
     Call arguments:
         bases: list of basis expansions `(p, M, n)`.
@@ -69,12 +70,17 @@ class Posterior(keras.layers.Layer):
         self.linear_smoothing = self._add("linear_smoothing", (max(len(widths), 1), margins + 1))
         self._add_factor_weights()
 
-    def resize(self, ranks: Sequence[int]) -> None:
+    @property
+    def starts(self) -> int:
+        """How many fits' factors have covariances of their own."""
+        return max((_starts(entry) for entry in self.interactions), default=1)
+
+    def resize(self, ranks: Sequence[int], starts: int) -> None:
         """Give the orders of interactions other numbers of factors; nothing is known of them then."""
         lists = (self.factor_means, self.factor_roots, self.factor_edf, self.factor_smoothing)
         with reopened(self, [weight for weights in lists for weight in weights]):
             for entry, rank in zip(self.interactions, ranks, strict=True):
-                entry["rank"] = rank
+                entry["rank"], entry["starts"] = rank, starts
             self._add_factor_weights()
         self.dispersion.assign(0.0)
 
@@ -84,9 +90,10 @@ class Posterior(keras.layers.Layer):
         for place, entry in enumerate(self.interactions):
             count, rank = len(entry["transforms"]), entry["rank"]
             width = max(transform.shape[1] for transform in entry["transforms"])
-            block = rank * width
+            block = rank // _starts(entry) * width
             self.factor_means.append(self._add(f"means_{place}", (count, rank, width)))
-            self.factor_roots.append(self._add(f"roots_{place}", (count, block, block)))
+            # Rows are the coefficients of all starts, columns belong to the row's own start.
+            self.factor_roots.append(self._add(f"roots_{place}", (count, rank * width, block)))
             self.factor_edf.append(self._add(f"edf_{place}", (count, rank)))
             self.factor_smoothing.append(self._add(f"smoothing_{place}", (count, rank, 2)))
 
@@ -134,17 +141,33 @@ class Posterior(keras.layers.Layer):
         return ops.sum(ops.square(spread), axis=0)
 
     def _interaction_variance(self, place: int, entry: dict[str, Any], bases: Sequence[Array]) -> Array:
-        rank = entry["rank"]
-        moments = FactorMoments(entry["order"], rank, _rows(bases, None), namespace=ops)
-        width = self.factor_means[place].shape[2]
+        """The sum of the variances of all starts, whose rows stand one after the other."""
+        starts = _starts(entry)
+        rank, width = entry["rank"] // starts, self.factor_means[place].shape[2]
+        moments = FactorMoments(entry["order"], rank, starts * _rows(bases, None), namespace=ops)
         for j, (where, transform) in enumerate(zip(entry["features"], entry["transforms"], strict=True)):
             own = transform.shape[1]
             functions = _coordinates(bases, where, transform)
-            means = ops.matmul(self.factor_means[place][j][:, :own], functions)
-            roots = ops.reshape(self.factor_roots[place][j], (rank, width, rank * width))
-            spread = ops.einsum("frk,rn->fkn", roots[:, :own], functions)
-            moments.add(means, ops.einsum("fkn,gkn->fgn", spread, spread))
-        return moments.variance
+            means = ops.reshape(self.factor_means[place][j], (starts, rank, width))[..., :own]
+            means = ops.einsum("sfr,rn->fsn", means, functions)
+            roots = ops.reshape(self.factor_roots[place][j], (starts, rank, width, rank * width))
+            spread = ops.einsum("sfrk,rn->fksn", roots[:, :, :own], functions)
+            spread = ops.reshape(spread, (rank, rank * width, -1))
+            covariances = ops.einsum("fkn,gkn->fgn", spread, spread)
+            moments.add(ops.reshape(means, (rank, -1)), covariances)
+        return ops.sum(ops.reshape(moments.variance, (starts, -1)), axis=0)
+
+    def factor_root(self, place: int, j: int, factors: np.ndarray | None = None) -> np.ndarray:
+        """Root of the covariance of some factors of a feature, `(f, r, k)`; of all by default."""
+        rank, width = self.factor_means[place].shape[1:]
+        chosen = np.arange(rank) if factors is None else np.asarray(factors, int)
+        block = self.factor_roots[place].shape[2]
+        roots = np.asarray(self.factor_roots[place][j]).reshape(rank, width, block)
+        start, column = np.unique(chosen // (block // width), return_inverse=True)
+        wide = np.zeros((len(chosen), width, len(start), block))
+        for at, (factor, own) in enumerate(zip(chosen, column, strict=True)):
+            wide[at, :, own] = roots[factor]
+        return wide.reshape(len(chosen), width, -1)
 
     def compute_output_shape(self, bases_shape: Any, columns_shape: Any = None) -> tuple[int | None]:
         return (columns_shape[0] if columns_shape is not None else bases_shape[0][2],)
@@ -161,6 +184,10 @@ class Posterior(keras.layers.Layer):
             "penalised": [_with_lists(entry) for entry in self.penalised],
             "interactions": [_with_lists(entry) for entry in self.interactions],
         }
+
+
+def _starts(entry: dict[str, Any]) -> int:
+    return int(entry.get("starts", 1))
 
 
 def _with_arrays(entry: dict[str, Any]) -> dict[str, Any]:

@@ -124,7 +124,7 @@ class AdditiveModel(RememberingModel):
         self._start = weight_sums(self)
         self._posterior: Posterior | None = None
         if state.get("posterior"):
-            self.attach_posterior()
+            self.attach_posterior(int(state["posterior"]))
         self.compile()
 
     @property
@@ -152,13 +152,24 @@ class AdditiveModel(RememberingModel):
         """Whether the last fit left a posterior."""
         return self._posterior is not None and float(self._posterior.dispersion) > 0
 
-    def attach_posterior(self) -> Posterior:
-        """The layer that holds the posterior; made where there is none."""
+    def attach_posterior(self, starts: int = 1) -> Posterior:
+        """The layer that holds the posterior; made where there is none.
+
+        Args:
+            starts: of how many fits the factors have covariances of their own, see `use_starts`.
+        """
         if self._posterior is None:
-            self._posterior, variance = attach_posterior(self._graph, self.design)
+            self._posterior, variance = attach_posterior(self._graph, self.design, starts)
             self._named_outputs.use_posterior(self._posterior, variance)
-            self.remember(posterior=True)
+        elif self._posterior.starts != starts:
+            self._posterior.resize(self._ranks(), starts)
+            self._named_outputs.forget_functions()
+        self.remember(posterior=starts)
         return self._posterior
+
+    def _ranks(self) -> list[int]:
+        """Number of factors of all orders of all interaction terms."""
+        return [order.slots for term in self.design.of_kind(InteractionTerm) for order in term.orders]
 
     def use_starts(self, starts: int) -> None:
         """Make room for the factors of several fits, whose average the model is to be.
@@ -170,14 +181,12 @@ class AdditiveModel(RememberingModel):
             return
         self.design = self.design.with_starts(starts)
         self.remember(design=self.design.to_json())
-        ranks = []
         for term in self.design.of_kind(InteractionTerm):
-            own = [order.slots for order in term.orders]
-            self.get_layer(term.name).resize(own)
-            ranks += own
+            self.get_layer(term.name).resize([order.slots for order in term.orders])
         self._named_outputs.forget_functions()
         if self._posterior is not None:
-            self._posterior.resize(ranks)
+            self._posterior.resize(self._ranks(), starts)
+            self.remember(posterior=starts)
         self.renew_optimizer()
 
     def read_inputs(self, data: Any) -> dict[str, np.ndarray]:
@@ -229,8 +238,9 @@ class AdditiveModel(RememberingModel):
                 it can serve, else adam.
             restarts: further random starts. The fits of `"variational"` are averaged: the average of
                 K fits of rank F is a model of rank K F. Of those of `"bcd"` the best is kept. With
-                `"auto"` a variational fit of interactions to at most 2,000 rows has two, because there
-                chance decides most, unless `epochs` or `callbacks` are given; all others have none.
+                `"auto"` a variational fit of interactions to at most 2,000 rows, where chance decides
+                most, has starts until further ones would change its error by less than 1 %, 2 to 12 of
+                them, unless `epochs` or `callbacks` are given; all others have one.
             seed: of split, start and shuffling, by default the model's.
 
         Returns:

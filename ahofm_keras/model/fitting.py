@@ -36,9 +36,10 @@ VALIDATION_SHARE = 0.15
 LAPLACE = "laplace"
 # Beyond this share of the rows as degrees of freedom there is no noise left to learn from.
 _SATURATED = 0.9
-# With at most this many rows a fit depends much on its start, and takes a second or two.
+# With at most this many rows a fit depends much on its start, and takes a second or two. Starts are then
+# added until they agree, to so many at most.
 FEW_ROWS = 2000
-FEW_ROWS_RESTARTS = 2
+MOST_RESTARTS = 11
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def run_fit(model: Any, reader: RowReader, request: FitRequest) -> keras.callbac
     if request.trains and (laplace or solver == "variational"):
         # Before callbacks look at the weights: these stay the same arrays.
         model.attach_posterior()
-        if solver == "variational":
+        if solver == "variational" and not job.until_agreed:
             model.use_starts(job.restarts + 1)
     began = time.perf_counter()
     with noting() as notes, own_errors():
@@ -218,6 +219,8 @@ def make_job(
     solver: str,
 ) -> FitJob:
     """What a solver needs to know of a request."""
+    until_agreed = request.restarts == AUTO and _depends_on_start(model, training, request, solver)
+    given = 0 if request.restarts == AUTO else int(request.restarts)
     return FitJob(
         training,
         validation,
@@ -230,7 +233,8 @@ def make_job(
         steps_per_epoch=request.steps_per_epoch,
         validation_steps=request.validation_steps,
         validation_batch_size=request.validation_batch_size,
-        restarts=_count_restarts(model, training, request, solver),
+        restarts=MOST_RESTARTS if until_agreed else given,
+        until_agreed=until_agreed,
         monitor=model.monitor,
         keras_arguments={
             "class_weight": request.class_weight,
@@ -240,18 +244,15 @@ def make_job(
     )
 
 
-def _count_restarts(
+def _depends_on_start(
     model: Any, training: Rows | tf.data.Dataset, request: FitRequest, solver: str
-) -> int:
-    """Further starts; what `"auto"` means is said in `AdditiveModel.fit`."""
-    if request.restarts != AUTO:
-        return int(request.restarts)
+) -> bool:
+    """Whether starts are averaged by default; `AdditiveModel.fit` says when."""
     followed = request.epochs is not None or bool(request.callbacks)
     few = isinstance(training, Rows) and len(training) <= FEW_ROWS
     interacting = bool(model.design.of_kind(InteractionTerm))
     goes_on = model.has_posterior and model.design.starts == 1
-    averages = solver == "variational" and interacting and few and not followed and not goes_on
-    return FEW_ROWS_RESTARTS if averages else 0
+    return solver == "variational" and interacting and few and not followed and not goes_on
 
 
 def _look_back(model: Any, rows: Rows | tf.data.Dataset, request: FitRequest, solver: str) -> None:

@@ -265,8 +265,14 @@ def _random_effect(term: PenalisedTerm, design: Design) -> list[float] | None:
     return feature.eigenvalues.tolist() if is_random else None
 
 
-def attach_posterior(graph: Graph, design: Design) -> tuple[Posterior, Tensor]:
-    """The layer that holds the posterior of all coefficients, and the variance of the predictor."""
+def attach_posterior(graph: Graph, design: Design, starts: int) -> tuple[Posterior, Tensor]:
+    """The layer that holds the posterior of all coefficients, and the variance of the predictor.
+
+    Args:
+        graph: of the model.
+        design: of the model.
+        starts: how many fits' factors have covariances of their own.
+    """
     penalised = [
         {
             "pure": term.pure,
@@ -280,6 +286,7 @@ def attach_posterior(graph: Graph, design: Design) -> tuple[Posterior, Tensor]:
         {
             "order": order.order,
             "rank": order.slots,
+            "starts": starts,
             "features": [list(graph.bases.place[position]) for position in term.features],
             "transforms": [design.features[position].transform for position in term.features],
         }

@@ -152,11 +152,9 @@ def _uncertain_group(parts: Parts, group: Group) -> Json:
             "scale": np.asarray(term.scale)[group.kept].tolist(),
         }
     place = _place_of_order(parts, group)
-    means, roots = model.posterior.factor_means[place], model.posterior.factor_roots[place]  # type: ignore
-    rank, width = means.shape[1:]
     packed = []
     for j, feature in enumerate(group.features):
-        root = np.asarray(roots[j]).reshape(rank, width, -1)[group.kept][:, : _width(parts, feature)]
+        root = model.posterior.factor_root(place, j, group.kept)[:, : _width(parts, feature)]  # type: ignore
         packed.append(_pack_root(root.reshape(-1, root.shape[2])))
     return {"kind": "factors", "columns": columns, "roots": packed}
 

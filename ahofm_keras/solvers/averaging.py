@@ -18,6 +18,30 @@ from ahofm_keras.solvers.blocks import FactorBlock, FactorGroup, LinearBlock
 from ahofm_keras.solvers.engine import State
 from ahofm_keras.terms import Design, InteractionTerm
 
+# Further starts, any number of them, would change the error by less than this share of it.
+_AGREEMENT = 0.01
+
+
+def are_enough(fits: Sequence[np.ndarray], target: np.ndarray, weight: np.ndarray) -> bool:
+    """Whether the average of more fits would predict hardly better.
+
+    With v the variance of a prediction over starts, an average of K has the expected squared error m + v
+    / K, m that of an average of infinitely many: its root is larger by the share v / (2 K m). On the
+    training rows the starts differ about as much, over the squared residuals, as on others. Two or three
+    may agree by chance, so one start less than there are is counted.
+
+    Args:
+        fits: predictors of each start on the training rows.
+        target: working response there.
+        weight: working weights.
+    """
+    counted = len(fits) - 1
+    if counted < 1:
+        return False
+    spread = weight @ np.var(fits, axis=0, ddof=1)
+    missed = weight @ (target - np.mean(fits, axis=0)) ** 2
+    return bool(spread <= 2 * _AGREEMENT * counted * missed)
+
 
 def average_states(states: Sequence[State], design: Design, gram: np.ndarray) -> State:
     """The average of fits to the same rows.

@@ -48,6 +48,7 @@ class Engine:
         rows: encoded training rows.
         shift, scale: between the model's scale and the link's.
         random: whether blocks have variances.
+        starts: fits that are to come, the more of which the more loading faster loops pays.
         chunk_rows: rows that are processed together.
     """
 
@@ -60,6 +61,7 @@ class Engine:
         scale: float,
         *,
         random: bool,
+        starts: int = 1,
         chunk_rows: int = CHUNK_ROWS,
     ) -> None:
         self.design = design
@@ -76,7 +78,8 @@ class Engine:
         self.groups = make_groups(design, len(rows), random)
         self.linear_gram: Any = None
         self.average_bound: float | None = None
-        self._kernels = get_kernels(len(rows) * sum(len(group.blocks) for group in self.groups))
+        blocks = sum(len(group.blocks) for group in self.groups)
+        self._kernels = get_kernels(starts * len(rows) * blocks)
         self.chunks = list(read_chunks(design, rows, shift, self._kernels, chunk_rows))
         self.rebuild()
 
@@ -160,6 +163,10 @@ class Engine:
             self._evaluate(chunk, random=False)
             parts.append(self._mean(chunk))
         return np.concatenate(parts)
+
+    def on_rows(self, read: Callable[[Chunk], np.ndarray]) -> np.ndarray:
+        """Something of every chunk, for all training rows."""
+        return np.concatenate([read(chunk) for chunk in self.chunks])
 
     def _mean(self, chunk: Chunk) -> np.ndarray:
         return self.family.inverse_link(chunk.offset + self.scale * chunk.fit(), np)

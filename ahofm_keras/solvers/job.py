@@ -53,6 +53,7 @@ class FitJob:
         shuffle: whether rows are reshuffled in every epoch.
         steps_per_epoch, validation_steps, validation_batch_size: as in Keras.
         restarts: further random starts; variational fits are averaged, of others the best is kept.
+        until_agreed: whether fewer will do, once further ones would hardly change the average.
         monitor: the metric that early stopping watches on validation rows.
         keras_arguments: further arguments of `keras.Model.fit`.
     """
@@ -69,6 +70,7 @@ class FitJob:
     validation_steps: int | None = None
     validation_batch_size: int | None = None
     restarts: int = 0
+    until_agreed: bool = False
     monitor: str = "deviance"
     keras_arguments: dict[str, Any] = field(default_factory=dict)
 

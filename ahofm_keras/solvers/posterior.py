@@ -23,7 +23,7 @@ def forget_posterior(model: Any) -> None:
 
 def write_posterior(model: Any, engine: Engine) -> None:
     """Covariances, smoothing, degrees of freedom and dispersion -> the model."""
-    layer = model.attach_posterior()
+    layer = model.posterior or model.attach_posterior()
     block = engine.linear
     layer.dispersion.assign(engine.dispersion)
     layer.linear_root.assign(_root(block.covariance))
@@ -42,20 +42,25 @@ def _keys(engine: Engine) -> list[tuple[str, int]]:
 
 def _write_group(layer: Any, place: int, group: FactorGroup | None) -> None:
     count, rank, width = layer.factor_means[place].shape
+    fit = layer.factor_roots[place].shape[2] // width  # factors of one start
     means = np.zeros((count, rank, width))
-    roots = np.zeros((count, rank, width, rank, width))
+    roots = np.zeros((count, rank, width, fit, width))
     edf = np.zeros((count, rank))
     smoothing = np.full((count, rank, 2), np.inf)
     for j, block in enumerate(group.blocks if group else ()):
         kept, own = np.array(group.kept), block.width  # type: ignore[union-attr]
         means[j, kept, :own] = block.factors
-        root = _root(block.covariance).reshape(len(kept), own, len(kept), own)
-        for a, factor in enumerate(kept):
-            roots[j, factor, :own, kept, :own] = root[a].swapaxes(0, 1)
+        shaped = block.covariance.reshape(2 * (len(kept), own))
+        for start in np.unique(kept // fit):
+            mine = np.flatnonzero(kept // fit == start)
+            covariance = shaped[mine][:, :, mine].reshape(2 * (len(mine) * own,))
+            root = _root(covariance).reshape(2 * (len(mine), own))
+            for a, factor in enumerate(kept[mine]):
+                roots[j, factor, :own, kept[mine] % fit, :own] = root[a].swapaxes(0, 1)
         edf[j, kept] = block.factor_edf
         smoothing[j, kept] = np.maximum(block.prior.parameters, _LOG_OF_ZERO)
     layer.factor_means[place].assign(means)
-    layer.factor_roots[place].assign(roots.reshape(count, rank * width, rank * width))
+    layer.factor_roots[place].assign(roots.reshape(count, rank * width, fit * width))
     layer.factor_edf[place].assign(edf)
     layer.factor_smoothing[place].assign(smoothing)
 

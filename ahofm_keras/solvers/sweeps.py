@@ -28,7 +28,7 @@ def make_engine(model: Any, job: FitJob, *, random: bool, chosen: np.ndarray | N
     design = model.design.with_starts(1) if random else model.design
     return Engine(
         design, model.family, _weigh_classes(rows, job), model.predictor.shift,
-        model.predictor.scale, random=random,
+        model.predictor.scale, random=random, starts=job.restarts + 1,
     )  # fmt: skip
 
 

@@ -9,18 +9,20 @@ smoothing that `df` asks for, and only then is the smoothing chosen.
 from __future__ import annotations
 
 from itertools import count
+from operator import attrgetter
 from typing import Any
 
 import keras
 import numpy as np
 
-from ahofm_keras.solvers.averaging import average_states
+from ahofm_keras.solvers.averaging import are_enough, average_states
 from ahofm_keras.solvers.engine import Engine, State
 from ahofm_keras.solvers.growing import grow
 from ahofm_keras.solvers.job import FitJob
 from ahofm_keras.solvers.posterior import read_posterior, write_posterior
 from ahofm_keras.solvers.priors import COST
 from ahofm_keras.solvers.pruning import drop_idle, prune
+from ahofm_keras.solvers.rows import Chunk
 from ahofm_keras.solvers.starts import draw_factors
 from ahofm_keras.solvers.sweeps import Steps, announced, make_engine, run_sweeps
 from ahofm_keras.solvers.trials import score
@@ -64,13 +66,20 @@ def _logs(engine: Engine) -> dict[str, float]:
 
 def _starts(engine: Engine, model: Any, job: FitJob) -> Steps:
     """Fits from several starts, averaged."""
-    reached = []
+    bounds, states, fits = [], [], []
     for start in range(job.restarts + 1):
         yield from _one_start(engine, model, job, job.seed + start)
-        reached.append((engine.bound(), engine.state()))
+        bounds.append(engine.bound())
+        states.append(engine.state())
+        if job.until_agreed:
+            fits.append(engine.on_rows(Chunk.fit))
+            targets, weights = (engine.on_rows(attrgetter(name)) for name in ("target", "weight"))
+            if are_enough(fits, targets, weights):
+                break
     if job.restarts:
-        average = average_states([state for _, state in reached], model.design, engine.linear_gram)
-        bound = float(np.mean([bound for bound, _ in reached]))
+        model.use_starts(len(states))
+        average = average_states(states, model.design, engine.linear_gram)
+        bound = float(np.mean(bounds))
         yield from announced(engine, lambda: engine.adopt(average, bound))
 
 

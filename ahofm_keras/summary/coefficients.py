@@ -166,9 +166,7 @@ def _factor_covariances(model: AdditiveModel, key: OrderKey) -> list[np.ndarray]
 def factor_root(model: AdditiveModel, key: OrderKey, j: int) -> np.ndarray:
     """Root of the covariance of the factors of feature j inside the model, `(F, r, F r)`."""
     assert model.posterior is not None
-    own = posterior_place(model, key)
-    rank, width = model.posterior.factor_means[own].shape[1:]
-    root = np.asarray(model.posterior.factor_roots[own][j]).reshape(rank, width, rank * width)
+    root = model.posterior.factor_root(posterior_place(model, key), j)
     return root[:, : len(model.design.features[key[0].features[j]].eigenvalues)]
 
 

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 import ahofm_keras as ak
 from ahofm_keras.model import fitting
+from ahofm_keras.solvers import averaging
 
 FORMULA = "y ~ s(d) + ahofm(a, b, c, D=3, F=2, k=8, df=6)"
 K = 3
@@ -176,10 +177,54 @@ def test_a_callback_may_bring_the_weights_of_a_start_back(
     np.testing.assert_allclose(model.predict(data), best.predict(data), atol=1e-5)
 
 
+def test_covariances_are_kept_start_by_start(
+    average: ak.AdditiveModel, singles: list[ak.AdditiveModel], data: pd.DataFrame
+) -> None:
+    together, apart = average.posterior, singles[0].posterior
+    for place, root in enumerate(together.factor_roots):
+        features, rows, columns = apart.factor_roots[place].shape
+        assert root.shape == (features, K * rows, columns)  # K times the size, not K^2
+        for j in range(features):
+            whole = together.factor_root(place, j)
+            rank, width, _ = whole.shape
+            covariance = np.einsum("frk,gsk->frgs", whole, whole)
+            start = np.arange(rank) // (rank // K)
+            across = covariance.transpose(0, 2, 1, 3)[start[:, None] != start]
+            assert not across.any()
+            some = np.array([1, rank - 1])  # of two starts
+            chosen = together.factor_root(place, j, some)
+            np.testing.assert_allclose(
+                np.einsum("frk,gsk->frgs", chosen, chosen), covariance[np.ix_(some, range(width), some)]
+            )
+
+
+@pytest.mark.filterwarnings("ignore:The fit reached its last epoch")
+def test_what_another_solver_fits_jointly_has_joint_covariances(
+    data: pd.DataFrame, tmp_path: Path
+) -> None:
+    model = ak.AdditiveModel(FORMULA, data)
+    model.fit(data, restarts=1, verbose=0)
+    assert model.posterior.starts == 2
+    model.fit(data, solver="bcd", epochs=3, verbose=0)
+    assert model.design.starts == 2
+    assert model.posterior.starts == 1
+    roots = np.asarray(model.posterior.factor_roots[0][0])
+    half = len(roots) // 2
+    assert roots.shape == (2 * half, 2 * half)
+    assert np.abs((roots @ roots.T)[:half, half:]).max() > 1e-8
+    model.save(tmp_path / "m.keras")
+    loaded = keras.models.load_model(tmp_path / "m.keras")
+    pd.testing.assert_frame_equal(
+        loaded.predict(data, interval=0.9), model.predict(data, interval=0.9), check_exact=True
+    )
+    model.fit(data, restarts=1, verbose=0)
+    assert model.posterior.starts == 2
+
+
 @pytest.mark.parametrize(
     ("how", "starts"),
     [
-        ({}, 3),
+        ({}, 2),
         ({"restarts": 0}, 1),
         ({"epochs": 400}, 1),
         ({"callbacks": [keras.callbacks.Callback()]}, 1),
@@ -190,9 +235,42 @@ def test_few_rows_are_averaged_unless_the_user_follows_the_fit(
     data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any], starts: int
 ) -> None:
     monkeypatch.setattr(fitting, "FEW_ROWS", 200)
-    model = ak.AdditiveModel("y ~ afm(a, b, F=1)", data)
+    model = ak.AdditiveModel("y ~ afm(a, b, F=1)", data)  # one pair, one product: all starts agree
     model.fit(data, verbose=0, **how)
     assert model.design.starts == starts
+
+
+def test_starts_are_added_until_they_agree(data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "FEW_ROWS", 200)
+    monkeypatch.setattr(fitting, "MOST_RESTARTS", 4)
+    found = {}
+    for agreement in (1e9, 0.0015, 0.0):
+        monkeypatch.setattr(averaging, "_AGREEMENT", agreement)
+        model = ak.AdditiveModel(FORMULA, data)
+        model.fit(data, verbose=0)
+        found[agreement] = model.design.starts
+        if agreement == 0.0015:
+            fixed = ak.AdditiveModel(FORMULA, data)
+            fixed.fit(data, restarts=model.design.starts - 1, verbose=0)
+            for kind in ({"type": "link"}, {"interval": 0.9}):
+                np.testing.assert_array_equal(model.predict(data, **kind), fixed.predict(data, **kind))
+    assert found[1e9] == 2
+    assert 2 < found[0.0015] < 5
+    assert found[0.0] == 5
+
+
+def test_enough_starts_are_within_one_percent_of_infinitely_many() -> None:
+    rng, rows = np.random.default_rng(0), 20_000
+    limit = rng.normal(size=rows)
+    weight = rng.uniform(0.5, 2, rows)
+    target = limit + rng.normal(size=rows)  # m = 1
+    for variance, least in ((0.0, 2), (0.05, 3), (0.3, 15)):
+        fits: list[np.ndarray] = []
+        while not averaging.are_enough(fits, target, weight):
+            fits.append(limit + np.sqrt(variance) * rng.normal(size=rows))
+        assert least <= len(fits) <= least + 2
+        missed = [weight @ (target - own) ** 2 for own in (np.mean(fits, axis=0), limit)]
+        assert np.sqrt(missed[0] / missed[1]) - 1 < 0.0105
 
 
 def test_models_without_interactions_have_one_start(

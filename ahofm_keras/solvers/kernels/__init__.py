@@ -29,8 +29,9 @@ __all__ = [
     "use_kernels",
 ]
 
-# Rows times blocks from which on compiled loops pay: where they have to be compiled first, which takes
-# half a minute, and where they are on disk from an earlier time and are loaded in half a second.
+# Rows times blocks and starts from which on compiled loops pay: where they have to be compiled first,
+# which takes half a minute, and where they are on disk from an earlier time and are loaded in half a
+# second.
 WORTH_COMPILING = 500_000
 WORTH_LOADING = 5_000
 
@@ -41,7 +42,7 @@ def get_kernels(work: int = WORTH_COMPILING) -> Kernels:
     """The kernels that `use_kernels` names, else the fastest that can be had.
 
     Args:
-        work: rows times blocks of factors that are updated on them.
+        work: rows times blocks of factors that are updated on them, times starts.
     """
     if _chosen:
         return _load(_chosen[-1])
