@@ -187,8 +187,8 @@ def _degrees_of_freedom(model: AdditiveModel, term: Any, place: int) -> float:
         if other is term:
             break
         before += len(other.orders)
-    own = layer.factor_edf[before : before + len(term.orders)]
-    return float(max(np.asarray(edf)[j].max() for edf in own))
+    orders = range(before, before + len(term.orders))
+    return float(max(layer.edf_in_fit(order)[j].max() for order in orders))
 
 
 def _coefficient_edf(model: AdditiveModel, term: PenalisedTerm) -> np.ndarray:

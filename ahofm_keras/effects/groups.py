@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -53,6 +53,26 @@ class Group:
     def feature_of(self, variable: int) -> int:
         return self.features[self.members.index(variable)]
 
+    def part(self, chosen: np.ndarray) -> Group:
+        """The sum over some of the factors, by their places in this one."""
+        return replace(
+            self,
+            weights=tuple(own[:, chosen] for own in self.weights),
+            scale=self.scale[chosen],
+            kept=self.kept[chosen] if len(self.kept) else self.kept,
+        )
+
+
+def places_by_start(model: AdditiveModel, group: Group) -> list[np.ndarray]:
+    """Which of a group's factors have covariances in common: those of one start of an average."""
+    everything, layer = np.arange(len(group.scale)), model.posterior
+    orders = {term.name: term.orders for term in model.design.of_kind(InteractionTerm)}
+    name, place = group.source
+    if layer is None or name not in orders:
+        return [everything]
+    start = group.kept // (orders[name][place].slots // layer.starts)
+    return [everything[start == own] for own in np.unique(start)]
+
 
 def read_groups(model: AdditiveModel, variables: list[Variable]) -> tuple[float, list[Group]]:
     """The link without the offset: a constant, and groups that add up to the rest."""
@@ -92,20 +112,13 @@ class _Reader:
         layer = self.model.get_layer(term.name)
         for place, order in enumerate(term.orders):
             values = layer.coordinates(place).astype(float)
-            used = np.flatnonzero(np.abs(values).max(axis=(0, 1)) > 0)
-            for kept in self._by_start(used, order.slots):
-                weights = tuple(
-                    self._spread(feature, values[j, : self._width(feature)][:, kept])
-                    for j, feature in enumerate(term.features)
-                )
-                scale = self._scale(len(kept))
-                self._add(order.order, term.features, weights, scale, (term.name, place), kept)
-
-    def _by_start(self, factors: np.ndarray, slots: int) -> list[np.ndarray]:
-        """Factors of an average that have covariances in common: K groups of F^2 of them, not (K F)^2."""
-        layer = self.model.posterior
-        start = factors // (slots if layer is None else slots // layer.starts)
-        return [factors[start == own] for own in np.unique(start)] or [factors]
+            kept = np.flatnonzero(np.abs(values).max(axis=(0, 1)) > 0)
+            weights = tuple(
+                self._spread(feature, values[j, : self._width(feature)][:, kept])
+                for j, feature in enumerate(term.features)
+            )
+            scale = self._scale(len(kept))
+            self._add(order.order, term.features, weights, scale, (term.name, place), kept)
 
     def add_linear(self, term: LinearTerm) -> None:
         """A column of a linear term is one product; columns of the same variables are one group."""

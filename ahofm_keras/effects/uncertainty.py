@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ahofm_keras.effects.groups import CENTRES, Group, Subset
+from ahofm_keras.effects.groups import CENTRES, Group, Subset, places_by_start
 from ahofm_keras.effects.parts import Parts
 from ahofm_keras.tensors import count_products
 from ahofm_keras.terms import Design, InteractionTerm, LinearTerm, PenalisedTerm
@@ -33,7 +33,6 @@ class Uncertainty:
         self.layer: Any = parts.model.posterior
         self.terms = {term.name: term for term in self.model.design.terms}
         self.starts = linear_starts(self.model)
-        self._roots: dict[tuple[int, int], np.ndarray] = {}
 
     @cached_property
     def linear_root(self) -> np.ndarray:
@@ -116,43 +115,58 @@ class Uncertainty:
     ) -> np.ndarray:
         """Variance of sum_f of products of factors, on the grid.
 
+        Factors of different starts of an average are independent: their variances add up.
+        """
+        starts = places_by_start(self.model, self.parts.groups[index])
+        shape = [own.shape[1] for own in functions]
+        total = sum(self._product_variance(index, chosen, subset, functions) for chosen in starts)
+        return np.asarray(total).reshape(shape)
+
+    def _product_variance(
+        self, index: int, chosen: np.ndarray, subset: Subset, functions: Sequence[np.ndarray]
+    ) -> np.ndarray:
+        """The same of some of the factors, `(1, n)`.
+
         With P the products of means and K their covariances over the factors f, g, a further factor with
         means m and covariances C makes K (m m' + C) + P C of K and P m m' of P. Nothing cancels.
         """
         group = self.parts.groups[index]
-        rank = len(group.kept)
-        start, variance = self._rest_moments(index, subset)
+        rank = len(chosen)
+        start, variance = self._rest_moments(index, chosen, subset)
         product = np.outer(start, start).reshape(-1, 1)
         covariance = variance.reshape(-1, 1)
         for axis, (variable, values) in enumerate(zip(subset, functions, strict=True)):
-            means = self.parts.factors(index, variable, values)
+            means = self.parts.factors(index, variable, values)[chosen]
             centred = self._centred(variable, group.feature_of(variable), values)
-            spread = self._factor_covariances(group, variable, centred)
+            spread = self._factor_covariances(group, chosen, variable, centred)
             squares = (means[:, None] * means).reshape(rank**2, -1)
             if axis == len(subset) - 1:
-                return (covariance.T @ (squares + spread) + product.T @ spread).reshape(
-                    [own.shape[1] for own in functions]
-                )
+                return covariance.T @ (squares + spread) + product.T @ spread
             covariance = _outer(covariance, squares + spread) + _outer(product, spread)
             product = _outer(product, squares)
         raise AssertionError("a subset has variables")
 
-    def _factor_covariances(self, group: Group, variable: int, functions: np.ndarray) -> np.ndarray:
-        """Posterior covariances of a group's factors at functions `(r, n)` of a feature: `(F F, n)`."""
-        own = self._factor_root(group, group.members.index(variable))[:, : len(functions)]
+    def _factor_covariances(
+        self, group: Group, chosen: np.ndarray, variable: int, functions: np.ndarray
+    ) -> np.ndarray:
+        """Posterior covariances of some factors at functions `(r, n)` of a feature: `(F F, n)`."""
+        place, j = self.places[group.source], group.members.index(variable)
+        own = self.layer.factor_root(place, j, group.kept[chosen])[:, : len(functions)]
         kept, size = own.shape[:2]
         flat = own.reshape(kept * size, -1)
         half = ((flat @ flat.T).reshape(-1, size) @ functions).reshape(kept, size, kept, -1)
         return np.einsum("rn,frgn->fgn", functions, half).reshape(kept**2, -1)
 
-    def _rest_moments(self, index: int, subset: Subset) -> tuple[np.ndarray, np.ndarray]:
+    def _rest_moments(
+        self, index: int, chosen: np.ndarray, subset: Subset
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Means `(F,)` and covariances `(F, F)` of what stands for the variables not in a subset.
 
         They enter by the means of their functions over the margins, e_a of which are added variable by
         variable as in `FactorMoments`.
         """
         group = self.parts.groups[index]
-        missing, rank = group.order - len(subset), len(group.kept)
+        missing, rank = group.order - len(subset), len(chosen)
         means = [np.ones(rank), *np.zeros((missing, rank))]
         spread = np.zeros((missing + 1, missing + 1, rank, rank))
         if not missing:
@@ -162,8 +176,8 @@ class Uncertainty:
                 continue
             own = self.parts.variables[variable].columns_of(group.features[j])
             functions = self.parts.means[variable][own][:, None]
-            m = self.parts.group_means[index][j]
-            C = self._factor_covariances(group, variable, functions).reshape(rank, rank)
+            m = self.parts.group_means[index][j][chosen]
+            C = self._factor_covariances(group, chosen, variable, functions).reshape(rank, rank)
             for a in range(missing, 0, -1):
                 for b in range(missing, 0, -1):
                     spread[a, b] += m[:, None] * spread[a - 1, b] + m * spread[a, b - 1]
@@ -178,13 +192,6 @@ class Uncertainty:
         terms = self.model.design.of_kind(InteractionTerm)
         keys = [(term.name, place) for term in terms for place in range(len(term.orders))]
         return {key: place for place, key in enumerate(keys)}
-
-    def _factor_root(self, group: Group, j: int) -> np.ndarray:
-        """Root of the covariance of a group's factors of one feature, `(F, r, k)`."""
-        key = id(group), j
-        if key not in self._roots:
-            self._roots[key] = self.layer.factor_root(self.places[group.source], j, group.kept)
-        return self._roots[key]
 
 
 def linear_starts(model: Any) -> dict[str, int]:

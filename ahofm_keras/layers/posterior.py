@@ -63,6 +63,8 @@ class Posterior(keras.layers.Layer):
             count_products(own, entry["pure"]) for own, entry in zip(widths, self.penalised, strict=True)
         )
         self.dispersion = self._add("dispersion", ())
+        # Of how many fits this is the average: one, also in a model that has room for several.
+        self.fits = self._add("fits", (), "ones")
         self.linear_root = self._add("linear_root", (size, size))
         self.linear_edf = self._add("linear_edf", (size,))
         # Logarithms of the lambda of each margin, and of tau in the last column.
@@ -97,9 +99,9 @@ class Posterior(keras.layers.Layer):
             self.factor_edf.append(self._add(f"edf_{place}", (count, rank)))
             self.factor_smoothing.append(self._add(f"smoothing_{place}", (count, rank, 2)))
 
-    def _add(self, name: str, shape: tuple[int, ...]) -> Any:
+    def _add(self, name: str, shape: tuple[int, ...], start: str = "zeros") -> Any:
         return self.add_weight(
-            name=name, shape=shape, initializer="zeros", trainable=False, dtype="float64"
+            name=name, shape=shape, initializer=start, trainable=False, dtype="float64"
         )
 
     def call(self, bases: Sequence[Array], columns: Array = None) -> Array:
@@ -156,6 +158,10 @@ class Posterior(keras.layers.Layer):
             covariances = ops.einsum("fkn,gkn->fgn", spread, spread)
             moments.add(ops.reshape(means, (rank, -1)), covariances)
         return ops.sum(ops.reshape(moments.variance, (starts, -1)), axis=0)
+
+    def edf_in_fit(self, place: int) -> np.ndarray:
+        """Degrees of freedom of the factors in their own fit, of which an average has a part."""
+        return float(self.fits) * np.asarray(self.factor_edf[place])
 
     def factor_root(self, place: int, j: int, factors: np.ndarray | None = None) -> np.ndarray:
         """Root of the covariance of some factors of a feature, `(f, r, k)`; of all by default."""

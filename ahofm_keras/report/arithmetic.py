@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ahofm_keras.effects.groups import CENTRES, Group
+from ahofm_keras.effects.groups import CENTRES, Group, places_by_start
 from ahofm_keras.effects.parts import Parts
 from ahofm_keras.effects.uncertainty import linear_starts
 from ahofm_keras.report.encoding import pack
@@ -41,7 +41,7 @@ def describe_arithmetic(parts: Parts) -> Json:
         "raw_constant": float(parts.link(nothing)[0]),
         "constant": parts.constant,
         "variables": [_variable(*pair) for pair in zip(parts.variables, parts.means, strict=True)],
-        "groups": [_group(parts, index) for index in _used_groups(parts)],
+        "groups": [_group(group, means) for group, means in _used_groups(parts)],
         "offsets": [
             {"label": term.label, "expression": term.expression.to_json()}
             for term in parts.model.design.of_kind(OffsetTerm)
@@ -90,18 +90,22 @@ def _component(factor: Any, component: int) -> Json:
     return {}
 
 
-def _used_groups(parts: Parts) -> list[int]:
-    """Those that were not switched off as a whole."""
-    return [index for index, group in enumerate(parts.groups) if len(group.scale)]
+def _used_groups(parts: Parts) -> list[tuple[Group, np.ndarray]]:
+    """Those that were not switched off as a whole, an average's start by start; means of the factors."""
+    return [
+        (group.part(own), means[:, own])
+        for group, means in zip(parts.groups, parts.group_means, strict=True)
+        for own in places_by_start(parts.model, group)
+        if len(own)
+    ]
 
 
-def _group(parts: Parts, index: int) -> Json:
-    group = parts.groups[index]
+def _group(group: Group, means: np.ndarray) -> Json:
     return {
         "order": group.order,
         "members": list(group.members),
         "weights": [pack(weights) for weights in group.weights],
-        "means": pack(parts.group_means[index]),
+        "means": pack(means),
         "scale": pack(group.scale),
     }
 
@@ -117,7 +121,7 @@ def describe_posterior(parts: Parts) -> Json | None:
         "linear": _pack_root(np.asarray(layer.linear_root) * model.scale),
         "size": len(np.asarray(layer.linear_edf)),
         "intercept": bool(model.design.intercept),
-        "groups": [_uncertain_group(parts, parts.groups[index]) for index in _used_groups(parts)],
+        "groups": [_uncertain_group(parts, group) for group, _ in _used_groups(parts)],
     }
 
 
@@ -129,7 +133,7 @@ def has_large_posterior(parts: Parts) -> bool:
 def _covariances(parts: Parts) -> int:
     """Number of covariances of the model."""
     sizes = [len(np.asarray(parts.model.posterior.linear_edf))]  # type: ignore[union-attr]
-    for group in parts.groups:
+    for group, _ in _used_groups(parts):
         if isinstance(_term(parts, group), InteractionTerm):
             sizes += [len(group.kept) * _width(parts, place) for place in group.features]
     return sum(size * (size + 1) // 2 for size in sizes)

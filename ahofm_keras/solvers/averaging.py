@@ -103,12 +103,12 @@ def _average_blocks(blocks: Sequence[FactorBlock], fits: int, order: int) -> Fac
     """The factors of one feature.
 
     With factors of size s = K^(-1/d) and covariances c V, a fit adds s^(2 (d - 1)) c to the variance of
-    its own predictor, to first order. For the mean of K such variances that must be 1 / K.
+    its own predictor, to first order. For the mean of K such variances that must be 1 / K. The smoothing
+    is what each fit chose.
     """
     size = fits ** (-1 / order)
     spread = size ** (-2 * (order - 1)) / fits
     prior = reduce(lambda left, right: left.beside(right), (block.prior for block in blocks))
-    prior.parameters = prior.parameters - 2 * np.log(size)
     return blocks[0].replaced(
         prior,
         size * np.concatenate([block.mean for block in blocks]),

@@ -7,7 +7,7 @@ blocks).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, NamedTuple
@@ -78,6 +78,7 @@ class Engine:
         self.groups = make_groups(design, len(rows), random)
         self.linear_gram: Any = None
         self.average_bound: float | None = None
+        self.averaged = 1
         blocks = sum(len(group.blocks) for group in self.groups)
         self._kernels = get_kernels(starts * len(rows) * blocks)
         self.chunks = list(read_chunks(design, rows, shift, self._kernels, chunk_rows))
@@ -104,15 +105,15 @@ class Engine:
         """Come back to a state to read it: what follows from it on the rows is not computed."""
         self.dispersion, self.linear, self.groups = state
 
-    def adopt(self, average: State, bound: float) -> None:
+    def adopt(self, average: State, bounds: Sequence[float]) -> None:
         """Predict from an average of fits.
 
         Args:
             average: has more factors than a fit, so that its moments are not kept: no update follows.
-            bound: mean of the fits'; that of an average is no bound.
+            bounds: of the fits, whose mean is shown; that of an average is no bound.
         """
         self.dispersion, self.linear, self.groups = average
-        self.average_bound = bound
+        self.average_bound, self.averaged = float(np.mean(bounds)), len(bounds)
         self._each(lambda chunk: self._evaluate(chunk, random=False))
 
     def reset(self) -> None:

@@ -26,6 +26,7 @@ def write_posterior(model: Any, engine: Engine) -> None:
     layer = model.posterior or model.attach_posterior()
     block = engine.linear
     layer.dispersion.assign(engine.dispersion)
+    layer.fits.assign(engine.averaged)
     layer.linear_root.assign(_root(block.covariance))
     layer.linear_edf.assign(block.edf)
     layer.linear_smoothing.assign(np.maximum(block.prior.parameters, _LOG_OF_ZERO))

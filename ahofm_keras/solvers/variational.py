@@ -79,8 +79,7 @@ def _starts(engine: Engine, model: Any, job: FitJob) -> Steps:
     if job.restarts:
         model.use_starts(len(states))
         average = average_states(states, model.design, engine.linear_gram)
-        bound = float(np.mean(bounds))
-        yield from announced(engine, lambda: engine.adopt(average, bound))
+        yield from announced(engine, lambda: engine.adopt(average, bounds))
 
 
 def _one_start(engine: Engine, model: Any, job: FitJob, seed: int) -> Steps:

@@ -59,10 +59,10 @@ def _spread(
 
 
 def _reference_df(parts: Parts, key: OrderKey) -> float:
-    """tr(2H - HH) of all blocks of an order."""
+    """tr(2H - HH) of all blocks of an order; of an average the mean of that of the fits."""
     layer, own = parts.model.posterior, posterior_place(parts.model, key)
     assert layer is not None
-    smoothing, edf = np.asarray(layer.factor_smoothing[own]), np.asarray(layer.factor_edf[own])
+    smoothing, edf = np.asarray(layer.factor_smoothing[own]), layer.edf_in_fit(own)
     total = 0.0
     for j, position in enumerate(key[0].features):
         root = factor_root(parts.model, key, j)
@@ -77,7 +77,7 @@ def _reference_df(parts: Parts, key: OrderKey) -> float:
         dispersion = covariance_dispersion(np.trace(shrunken), missing, float(layer.dispersion))
         influence = np.eye(len(spread)) - shrunken / dispersion
         total += 2 * np.trace(influence) - float(np.sum(influence * influence.T))
-    return total
+    return total / float(layer.fits)
 
 
 def sample_margins(parts: Parts, group: Group, points: int) -> list[np.ndarray]:

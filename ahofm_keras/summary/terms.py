@@ -157,7 +157,7 @@ class TermRows:
         active = np.abs(values).max(axis=1) > 0
         if self.model.has_posterior:
             layer = self.model.posterior
-            active &= np.asarray(layer.factor_edf[posterior_place(self.model, key)]) >= PRUNED
+            active &= layer.edf_in_fit(posterior_place(self.model, key)) >= PRUNED
         # A factor of fewer features than a product has adds nothing.
         return active & (active.sum(axis=0) >= term.orders[place].order)
 

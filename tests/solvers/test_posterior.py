@@ -201,7 +201,7 @@ def test_the_posterior_survives_a_file(fitted: Fitted, tmp_path: Path) -> None:
     loaded = copy_of(model, tmp_path)
     assert isinstance(loaded.posterior, Posterior)
     names = [weight.name for weight in model.posterior.weights]
-    assert len(names) == len(set(names)) == 12
+    assert len(names) == len(set(names)) == 13
     for found, wanted in zip(loaded.posterior.weights, model.posterior.weights, strict=True):
         np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted), err_msg=wanted.name)
     np.testing.assert_array_equal(graph_variance(loaded, data), graph_variance(model, data))
