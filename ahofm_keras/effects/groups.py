@@ -54,13 +54,9 @@ class Group:
         return self.features[self.members.index(variable)]
 
     def part(self, chosen: np.ndarray) -> Group:
-        """The sum over some of the factors, by their places in this one."""
-        return replace(
-            self,
-            weights=tuple(own[:, chosen] for own in self.weights),
-            scale=self.scale[chosen],
-            kept=self.kept[chosen] if len(self.kept) else self.kept,
-        )
+        """The sum over some of the factors of an interaction, by their places in this one."""
+        weights = tuple(own[:, chosen] for own in self.weights)
+        return replace(self, weights=weights, scale=self.scale[chosen], kept=self.kept[chosen])
 
 
 def places_by_start(model: AdditiveModel, group: Group) -> list[np.ndarray]:

@@ -130,7 +130,7 @@ class Uncertainty:
         With P the products of means and K their covariances over the factors f, g, a further factor with
         means m and covariances C makes K (m m' + C) + P C of K and P m m' of P. Nothing cancels.
         """
-        group = self.parts.groups[index]
+        group = self.parts.groups[index].part(chosen)
         rank = len(chosen)
         start, variance = self._rest_moments(index, chosen, subset)
         product = np.outer(start, start).reshape(-1, 1)
@@ -138,7 +138,7 @@ class Uncertainty:
         for axis, (variable, values) in enumerate(zip(subset, functions, strict=True)):
             means = self.parts.factors(index, variable, values)[chosen]
             centred = self._centred(variable, group.feature_of(variable), values)
-            spread = self._factor_covariances(group, chosen, variable, centred)
+            spread = self._factor_covariances(group, variable, centred)
             squares = (means[:, None] * means).reshape(rank**2, -1)
             if axis == len(subset) - 1:
                 return covariance.T @ (squares + spread) + product.T @ spread
@@ -146,12 +146,10 @@ class Uncertainty:
             product = _outer(product, squares)
         raise AssertionError("a subset has variables")
 
-    def _factor_covariances(
-        self, group: Group, chosen: np.ndarray, variable: int, functions: np.ndarray
-    ) -> np.ndarray:
-        """Posterior covariances of some factors at functions `(r, n)` of a feature: `(F F, n)`."""
+    def _factor_covariances(self, group: Group, variable: int, functions: np.ndarray) -> np.ndarray:
+        """Posterior covariances of a group's factors at functions `(r, n)` of a feature: `(F F, n)`."""
         place, j = self.places[group.source], group.members.index(variable)
-        own = self.layer.factor_root(place, j, group.kept[chosen])[:, : len(functions)]
+        own = self.layer.factor_root(place, j, group.kept)[:, : len(functions)]
         kept, size = own.shape[:2]
         flat = own.reshape(kept * size, -1)
         half = ((flat @ flat.T).reshape(-1, size) @ functions).reshape(kept, size, kept, -1)
@@ -165,7 +163,7 @@ class Uncertainty:
         They enter by the means of their functions over the margins, e_a of which are added variable by
         variable as in `FactorMoments`.
         """
-        group = self.parts.groups[index]
+        group = self.parts.groups[index].part(chosen)
         missing, rank = group.order - len(subset), len(chosen)
         means = [np.ones(rank), *np.zeros((missing, rank))]
         spread = np.zeros((missing + 1, missing + 1, rank, rank))
@@ -177,7 +175,7 @@ class Uncertainty:
             own = self.parts.variables[variable].columns_of(group.features[j])
             functions = self.parts.means[variable][own][:, None]
             m = self.parts.group_means[index][j][chosen]
-            C = self._factor_covariances(group, chosen, variable, functions).reshape(rank, rank)
+            C = self._factor_covariances(group, variable, functions).reshape(rank, rank)
             for a in range(missing, 0, -1):
                 for b in range(missing, 0, -1):
                     spread[a, b] += m[:, None] * spread[a - 1, b] + m * spread[a, b - 1]

@@ -92,12 +92,14 @@ def _component(factor: Any, component: int) -> Json:
 
 def _used_groups(parts: Parts) -> list[tuple[Group, np.ndarray]]:
     """Those that were not switched off as a whole, an average's start by start; means of the factors."""
-    return [
-        (group.part(own), means[:, own])
-        for group, means in zip(parts.groups, parts.group_means, strict=True)
-        for own in places_by_start(parts.model, group)
-        if len(own)
-    ]
+    found = []
+    for group, means in zip(parts.groups, parts.group_means, strict=True):
+        starts = places_by_start(parts.model, group)
+        if len(starts) > 1:
+            found += [(group.part(own), means[:, own]) for own in starts]
+        elif len(group.scale):
+            found.append((group, means))
+    return found
 
 
 def _group(group: Group, means: np.ndarray) -> Json:

@@ -12,6 +12,9 @@ import pytest
 import tensorflow as tf
 
 import ahofm_keras as ak
+from ahofm_keras.effects.groups import places_by_start
+from ahofm_keras.effects.parts import Parts
+from ahofm_keras.effects.uncertainty import Uncertainty
 from ahofm_keras.model import fitting
 from ahofm_keras.solvers import averaging
 
@@ -196,6 +199,26 @@ def test_covariances_are_kept_start_by_start(
             np.testing.assert_allclose(
                 np.einsum("frk,gsk->frgs", chosen, chosen), covariance[np.ix_(some, range(width), some)]
             )
+
+
+def test_standard_errors_start_by_start_are_those_of_all_factors_together(
+    average: ak.AdditiveModel,
+) -> None:
+    parts = Parts(average)
+    uncertainty = Uncertainty(parts)
+    pairs = [index for index, group in enumerate(parts.groups) if group.order == 2 and len(group.kept)]
+    (index,) = pairs
+    group = parts.groups[index]
+    starts = places_by_start(average, group)
+    assert len(starts) > 1
+    assert sorted(np.concatenate(starts)) == list(range(len(group.kept)))
+    for subset in (group.members[:2], group.members[:1]):
+        functions = [parts.variables[v].functions(np.linspace(-0.9, 0.9, 4)) for v in subset]
+        everything = np.arange(len(group.kept))
+        whole = uncertainty._product_variance(index, everything, subset, functions)
+        found = uncertainty._interaction_variance(index, subset, functions)
+        assert found.max() > 0
+        np.testing.assert_allclose(found.reshape(-1), whole.reshape(-1), rtol=1e-9, atol=1e-14)
 
 
 @pytest.mark.filterwarnings("ignore:The fit reached its last epoch")

@@ -12,6 +12,7 @@ import pytest
 
 import ahofm_keras as ak
 from ahofm_keras.effects import Parts
+from ahofm_keras.effects.groups import places_by_start
 from ahofm_keras.effects.rows import functions_on
 from ahofm_keras.report import arithmetic
 from ahofm_keras.report.contents import collect
@@ -149,6 +150,23 @@ def test_scripts_know_the_uncertainty_of_tensor_products(frame: pd.DataFrame, ru
     np.testing.assert_allclose(np.array(found)[:, 1], wanted["se"], rtol=1e-4)
     for own, error in zip(effects, errors, strict=True):
         np.testing.assert_allclose(error, own.se.reshape(-1), rtol=1e-4, atol=1e-6 * own.se.max())
+
+
+def test_scripts_know_the_uncertainty_of_an_average(frame: pd.DataFrame, run_script: Run) -> None:
+    a, b = (frame[name].rank() / len(frame) for name in ("x1", "x2"))
+    noise = np.random.default_rng(0).normal(size=len(frame))
+    data = frame.assign(z=5 * np.sin(4 * a) * b + np.cos(6 * b) * a + 0.4 * noise)
+    model = ak.AdditiveModel("z ~ afm(x1, x2, x3, F=2, k=6)", data)
+    model.fit(data, restarts=2, verbose=0)
+    assert len(places_by_start(model, Parts(model).groups[-1])) == 3
+    contents, rows = contents_of(model), data.iloc[:ROWS]
+    effect = ak.effect(model, "x1", "x2", points=5)
+    at = at_rows(records(model, rows), "[model.at(row).link, posterior.errorAt(model.at(row))]")
+    found, errors = run_script(contents, f"[{at}, [...posterior.errorsOn([0, 1], {axes_of(effect)})]]")
+    wanted = model.predict(rows, type="link", interval=0.95)
+    np.testing.assert_allclose(np.array(found)[:, 0], wanted["link"], atol=1e-5 * wanted["link"].std())
+    np.testing.assert_allclose(np.array(found)[:, 1], wanted["se"], rtol=1e-4)
+    np.testing.assert_allclose(errors, effect.se.reshape(-1), rtol=1e-4, atol=1e-6 * effect.se.max())
 
 
 def test_errors_of_uncentred_products_are_not_claimed(frame: pd.DataFrame, run_script: Run) -> None:
