@@ -104,9 +104,9 @@ class CompiledModel(keras.Model):
             if "shape" not in str(error):
                 raise
             raise DataError(
-                f"The weights in {filepath} have other shapes than those of this model. Those of the "
-                "average of a fit with `restarts=2`, say, need `model.use_starts(3)` first; a file of "
-                "`model.save` knows that by itself."
+                f"The weights in {filepath} have other shapes than those of this model. Those of "
+                "the average of three starts, say, need `model.use_starts(3)` first; the fitted model's "
+                "`design.starts` is their number. A file of `model.save` knows that by itself."
             ) from error
 
     @contextmanager
