@@ -147,15 +147,20 @@ def test_errors_of_averages_of_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     import starts
 
     rows = small_split()
-    y = rows.test["y"].to_numpy()
-    missed = np.array([3.0, -3.0, 3.0, 0.0, 0.0, -3.0])
-    predicted = y + missed[:, None]
-    np.testing.assert_allclose(starts.errors(rows, predicted, 1), np.abs(missed))
-    np.testing.assert_allclose(starts.errors(rows, predicted, 3), [1.0, 1.0])
-    monkeypatch.setattr(starts, "split", lambda data, response, seed: rows)
-    monkeypatch.setattr(starts, "predictions", lambda rows, order, count: predicted)
-    found = starts.compare(rows.train, "y", order=2, splits=2, starts=6)
-    np.testing.assert_allclose(found, [2.0, 1.0, 0.0, 0.0, -100.0], atol=1e-12)
+    y, asked = rows.test["y"].to_numpy(), []
+    missed = {"auto": 3.0, 4: -1.0, 0: 4.0}
+
+    def fit(rows: Any, order: int, seed: int, restarts: int | str) -> tuple[np.ndarray, int]:
+        asked.append((order, seed - 1000 * rows.seed, restarts))
+        return y + missed[restarts], 5
+
+    monkeypatch.setattr(starts, "fit", fit)
+    found = starts.compare(rows, order=2)
+    assert asked == [(2, 0, "auto"), (2, 5, 4), (2, 0, 0)]  # five starts, five others, the first alone
+    np.testing.assert_allclose(found, [5, 4.0, 3.0, 1.0, 1.0])
+    line = starts.summarise([found, [3, 4.0, 1.0, 3.0, 2.0]])
+    wanted = {"starts": 4, "one start": 4.0, "K starts": 2.0, "2 K": 1.5, "change, %": -25.0}
+    assert line == pytest.approx(wanted | {"which K, %": 50.0})
 
 
 def test_what_the_file_holds_is_not_computed_again(results: Any) -> None:
