@@ -33,6 +33,7 @@ class Uncertainty:
         self.layer: Any = parts.model.posterior
         self.terms = {term.name: term for term in self.model.design.terms}
         self.starts = linear_starts(self.model)
+        self._covariances: dict[tuple[Any, ...], np.ndarray] = {}
 
     @cached_property
     def linear_root(self) -> np.ndarray:
@@ -119,13 +120,15 @@ class Uncertainty:
         """
         starts = places_by_start(self.model, self.parts.groups[index])
         shape = [own.shape[1] for own in functions]
-        total = sum(self._product_variance(index, chosen, subset, functions) for chosen in starts)
-        return np.asarray(total).reshape(shape)
+        total = np.zeros(shape)
+        for chosen in starts:
+            total += self._product_variance(index, chosen, subset, functions).reshape(shape)
+        return total
 
     def _product_variance(
         self, index: int, chosen: np.ndarray, subset: Subset, functions: Sequence[np.ndarray]
     ) -> np.ndarray:
-        """The same of some of the factors, `(1, n)`.
+        """The same of some of the factors, all points but those of the last axis in one.
 
         With P the products of means and K their covariances over the factors f, g, a further factor with
         means m and covariances C makes K (m m' + C) + P C of K and P m m' of P. Nothing cancels.
@@ -148,12 +151,19 @@ class Uncertainty:
 
     def _factor_covariances(self, group: Group, variable: int, functions: np.ndarray) -> np.ndarray:
         """Posterior covariances of a group's factors at functions `(r, n)` of a feature: `(F F, n)`."""
-        place, j = self.places[group.source], group.members.index(variable)
-        own = self.layer.factor_root(place, j, group.kept)[:, : len(functions)]
-        kept, size = own.shape[:2]
-        flat = own.reshape(kept * size, -1)
-        half = ((flat @ flat.T).reshape(-1, size) @ functions).reshape(kept, size, kept, -1)
+        kept, size = len(group.kept), len(functions)
+        covariance = self._coefficient_covariance(group, group.members.index(variable), size)
+        half = (covariance.reshape(-1, size) @ functions).reshape(kept, size, kept, -1)
         return np.einsum("rn,frgn->fgn", functions, half).reshape(kept**2, -1)
+
+    def _coefficient_covariance(self, group: Group, j: int, size: int) -> np.ndarray:
+        """Of the coefficients of a group's factors of member j, `(F r, F r)`; every part asks for it."""
+        key = group.source, j, tuple(group.kept)
+        if key not in self._covariances:
+            root = self.layer.factor_root(self.places[group.source], j, group.kept)[:, :size]
+            flat = root.reshape(len(group.kept) * size, -1)
+            self._covariances[key] = flat @ flat.T
+        return self._covariances[key]
 
     def _rest_moments(
         self, index: int, chosen: np.ndarray, subset: Subset
