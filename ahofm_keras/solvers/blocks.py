@@ -15,7 +15,7 @@ from scipy.linalg import block_diag
 
 from ahofm_keras.moments import triangle
 from ahofm_keras.solvers.kernels import Factors
-from ahofm_keras.solvers.priors import ACTIVE, BlockPrior, Solution
+from ahofm_keras.solvers.priors import ACTIVE, FREEDOM, BlockPrior, Solution
 from ahofm_keras.solvers.products import Bases, Products
 from ahofm_keras.solvers.unseen import least_smoothing
 from ahofm_keras.tensors import margin_penalties
@@ -42,6 +42,7 @@ class PriorStart:
         fixed: whether the user gave the lambdas.
         price: what the evidence must gain from the group, see `BlockPrior`.
         least: lambda of each margin below which the data may not choose; by default any will do.
+        freedom: what a degree of freedom costs where the data chooses how rough the group is.
     """
 
     penalties: np.ndarray
@@ -51,6 +52,7 @@ class PriorStart:
     fixed: bool = False
     price: float = 0.0
     least: tuple[float, ...] = ()
+    freedom: float = 0.0
 
     def parameters(self) -> tuple[np.ndarray, np.ndarray]:
         """Logarithms of the lambdas and of tau, in units of the Gram matrix; which the data chooses."""
@@ -65,6 +67,11 @@ class PriorStart:
         with np.errstate(divide="ignore"):
             start = np.log(np.append(smoothing, shrinkage))
         return start, np.isfinite(start) & self.random & (not self.fixed)
+
+    def price_of_freedom(self) -> float:
+        """None where there is nothing to choose: penalties are given, or as large for all functions."""
+        chosen = self.random and not self.fixed and bool(np.ptp(self.penalties, axis=1).any())
+        return self.freedom if chosen else 0.0
 
     def lowest(self) -> np.ndarray:
         """What the logarithms of the lambdas and of tau may not fall below."""
@@ -89,9 +96,11 @@ def make_prior(starts: Sequence[PriorStart], flat: int = 0) -> BlockPrior:
         eigenvalues[: len(start.penalties), groups == group] = start.penalties
         parameters[group, own], free[group, own] = start.parameters()
         least[group, own] = start.lowest()
-    prices = np.zeros(len(parameters))
+    prices, freedom = np.zeros((2, len(parameters)))
     prices[: len(starts)] = [start.price for start in starts]
-    prior = BlockPrior(eigenvalues, groups, parameters, free, prices, least)
+    freedom[: len(starts)] = [start.price_of_freedom() for start in starts]
+    seen = np.full(len(groups), starts[0].rows if starts else 1, float)
+    prior = BlockPrior(eigenvalues, groups, parameters, free, prices, least, freedom, seen)
     # What neither lambda nor tau reaches has a flat prior.
     return replace(prior, groups=np.where(prior.precisions() > 0, groups, -1))
 
@@ -106,6 +115,7 @@ class Block:
         size = len(prior.groups)
         self.mean = np.zeros(size)
         self.log_determinant = 0.0
+        self.price = 0.0
         self._set(np.zeros((size, size)), np.zeros(size))
 
     def copy(self) -> Any:
@@ -117,6 +127,7 @@ class Block:
     def accept(self, solution: Solution, dispersion: float, gram: np.ndarray) -> None:
         """Take a new posterior; covariance and degrees of freedom are computed when they are read."""
         self.mean = solution.mean
+        self.price = solution.price
         self.log_determinant = len(self.mean) * np.log(dispersion) - solution.log_determinant
         self._set(None, None)
         self._source = solution, dispersion, gram
@@ -163,7 +174,7 @@ class LinearBlock(Block):
         starts = [
             PriorStart(
                 own.penalties, own.term.lambdas, rows, random, own.term.fixed, own.price,
-                tuple(least_smoothing(feature, rows) for feature in own.features),
+                tuple(least_smoothing(feature, rows) for feature in own.features), FREEDOM,
             )
             for own in self.terms
         ]  # fmt: skip

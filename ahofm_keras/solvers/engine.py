@@ -227,6 +227,7 @@ class Engine:
             chunk.linear = block.evaluate(chunk)
 
         rhs = sum(self._each(collect))
+        block.prior.seen = self.linear_gram.diagonal()
         if anew:
             choose_anew(block.prior, self.linear_gram, rhs, self.dispersion)
         if revive:
@@ -318,8 +319,8 @@ class Engine:
     def bound(self) -> float:
         """Evidence lower bound; of the working gaussian model where the family is not gaussian.
 
-        Less the price of the tensor products that are on. For other families the log-likelihood at the
-        mean stands for that of the working response.
+        Less the price of the tensor products that are on, and of the freedom of smooths. For other
+        families the log-likelihood at the mean stands for that of the working response.
         """
         if self.family.scaled:
             total = -self.expected_squares() / self.dispersion
@@ -330,7 +331,7 @@ class Engine:
         for block in self.blocks:
             total += block.prior.log_determinant() + block.log_determinant + len(block.mean)
             total -= block.prior.size * np.log(self.dispersion)
-            total -= block.penalty(True) / self.dispersion + 2 * block.prior.price()
+            total -= block.penalty(True) / self.dispersion + 2 * block.price
         return float(total) / 2
 
     def edf(self) -> float:

@@ -16,12 +16,15 @@ _FLAT = 1e-11
 _LONGEST_STEP = 4.0
 _RANGE = 25.0
 _AT_THE_END = 1e-6
+_NOTHING = 1e-100
 _HALVINGS = 12
 # Steps end where the evidence gains less.
 _LEAST_GAIN = 1e-6
 # What integrating out the logarithm of a scale would cost: it is known to about one unit, of a prior
 # range of about twenty.
 COST = 2.0
+# What a degree of freedom costs that the prior leaves to a smooth.
+FREEDOM = 0.2
 # A group with fewer degrees of freedom counts as switched off.
 ACTIVE = 0.05
 
@@ -36,11 +39,13 @@ class Solution:
             constants, the part of the bound that depends on this block when its posterior is profiled
             out.
         precision: A.
+        price: which the evidence has paid.
     """
 
     mean: np.ndarray
     evidence: float
     precision: Precision
+    price: float = 0.0
 
     @property
     def log_determinant(self) -> float:
@@ -73,6 +78,10 @@ class BlockPrior:
             prior odds against it. Where it is 0 the group is always on.
         least: `(G, D + 1)`, below which the parameters may not fall where the dispersion is 1. With a
             smaller one they may fall as much further: the prior variance is what counts.
+        freedom: `(G,)`, what a degree of freedom of a group costs. A coefficient of which the rows see g
+            has g / (g + q) of one at the precision q. The evidence of a weak function is almost the
+            same from straight to rough: this says that it is straight.
+        seen: g `(m,)`, the diagonal of the block's Gram matrix.
     """
 
     eigenvalues: np.ndarray
@@ -81,10 +90,13 @@ class BlockPrior:
     free: np.ndarray
     prices: np.ndarray
     least: np.ndarray
+    freedom: np.ndarray
+    seen: np.ndarray
 
     def __post_init__(self) -> None:
         self.start = self.parameters
         self._penalised = self.groups >= 0
+        self._freedom = self.freedom[self.groups] * self._penalised
         self._known: tuple[np.ndarray, np.ndarray, Precision] | None = None
 
     @property
@@ -100,12 +112,12 @@ class BlockPrior:
         """Of the proper part."""
         return float(np.log(self.precisions()[self._penalised]).sum())
 
-    def price(self) -> float:
-        """Of the groups that are on."""
-        return self._price(self.parameters)
-
-    def _price(self, parameters: np.ndarray) -> float:
-        return float(self.prices[~self._off(parameters)].sum())
+    def _price(self, parameters: np.ndarray, precisions: np.ndarray) -> float:
+        """Of the groups that are on, and of the freedom that they have."""
+        price = float(self.prices[~self._off(parameters)].sum())
+        if self._freedom.any():
+            price += float(self._freedom @ (self.seen / (self.seen + precisions + _NOTHING)))
+        return price
 
     def _off(self, parameters: np.ndarray) -> np.ndarray:
         """`(G,)`, which groups with a price are switched off: those whose tau went as far as it can."""
@@ -121,6 +133,8 @@ class BlockPrior:
             np.concatenate([self.free, other.free]),
             np.concatenate([self.prices, other.prices]),
             np.concatenate([self.least, other.least]),
+            np.concatenate([self.freedom, other.freedom]),
+            np.concatenate([self.seen, other.seen]),
         )
         prior.parameters = np.concatenate([self.parameters, other.parameters])
         return prior
@@ -143,6 +157,8 @@ class BlockPrior:
             self.free[chosen],
             self.prices[chosen],
             self.least[chosen],
+            self.freedom[chosen],
+            self.seen[keep],
         )
         prior.parameters = self.parameters[chosen]
         return prior
@@ -157,7 +173,8 @@ class BlockPrior:
         mean = precision.solve(rhs)
         prior = float(np.log(own[self._penalised]).sum())
         evidence = (prior - precision.log_determinant + float(rhs @ mean) / dispersion) / 2
-        return Solution(mean, evidence - self._price(parameters), precision)
+        price = self._price(parameters, own)
+        return Solution(mean, evidence - price, precision, price)
 
     def _factorise(self, gram: np.ndarray, parameters: np.ndarray, own: np.ndarray) -> Precision:
         """Gram and prior. The linear block's often are those of the last time."""
@@ -266,14 +283,22 @@ class BlockPrior:
         """Of the evidence by the logarithms of the lambdas and tau.
 
         By the precisions q they are 1/2 (1/q - diag(A^-1) - mean^2 / dispersion) and
-        1/2 A^-1 o (A^-1 + 2 mean mean' / dispersion) - 1/2 diag(1 / q^2).
+        1/2 A^-1 o (A^-1 + 2 mean mean' / dispersion) - 1/2 diag(1 / q^2); those of the price of freedom,
+        c g / (g + q), are -c g / (g + q)^2 and 2 c g / (g + q)^3.
         """
         parts = self._parts(self.parameters)
-        inverse = np.where(self._penalised, 1 / np.where(self._penalised, parts.sum(axis=0), 1.0), 0.0)
+        precisions = parts.sum(axis=0)
+        inverse = np.where(self._penalised, 1 / np.where(self._penalised, precisions, 1.0), 0.0)
         mean = solution.mean / np.sqrt(dispersion)
         slope = (inverse - solution.inverse.diagonal() - mean**2) / 2
         curvature = solution.inverse * (solution.inverse + 2 * np.outer(mean, mean)) / 2
-        np.fill_diagonal(curvature, curvature.diagonal() - inverse**2 / 2)
+        bend = inverse**2 / 2
+        if self._freedom.any():
+            both = self.seen + precisions + _NOTHING
+            lean = self._freedom * self.seen / both**2
+            slope += lean
+            bend += 2 * lean / both
+        np.fill_diagonal(curvature, curvature.diagonal() - bend)
         used = np.flatnonzero(self._penalised)
         chain = np.zeros((self.free.size, len(slope)))
         for kind in range(len(parts)):

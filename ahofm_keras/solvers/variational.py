@@ -125,14 +125,14 @@ def ascend(engine: Engine, seed: int) -> Steps:
     if not engine.groups:
         yield from _climb(engine)
         return
-    plain = _without_interactions(engine)
+    plain, worth = _without_interactions(engine)
     draw_factors(engine.groups, seed)
     yield from _warm_up(engine)
     # It was chosen while the interactions, which are there now, were noise.
     engine.update_linear(anew=True)
     yield from _settle(engine)
     yield from _complete(engine)
-    if _is_crowded(engine):
+    if _is_crowded(engine) or score(engine) < worth:
         yield from _reconsider(engine, plain)
 
 
@@ -156,11 +156,13 @@ def _is_crowded(engine: Engine) -> bool:
     return engine.edf() > engine.weighted_rows / 2
 
 
-def _without_interactions(engine: Engine) -> State:
+def _without_interactions(engine: Engine) -> tuple[State, float]:
+    """What a fit is measured against: the linear block alone, and what it is worth."""
     groups, engine.groups = engine.groups, []
-    state = engine.state()
+    engine.rebuild()
+    found = engine.state(), score(engine)
     engine.groups = groups
-    return state
+    return found
 
 
 def _reconsider(engine: Engine, plain: State) -> Steps:

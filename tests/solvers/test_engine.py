@@ -12,6 +12,7 @@ from scipy.stats import multivariate_normal
 
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.job import Rows
+from ahofm_keras.solvers.priors import FREEDOM
 from tests.solvers.conftest import all_features, dense_functions, draw_posterior, make_engine, pair_frame
 
 pytestmark = pytest.mark.usefixtures("kernels")
@@ -210,7 +211,7 @@ def test_a_feature_that_dominates_leaves_the_others_their_digits() -> None:
 
 
 def dense_bound(engine: Engine, functions: list[np.ndarray]) -> float:
-    """E log p(y, coefficients) + entropy, from the definitions."""
+    """E log p(y, coefficients) + entropy, less the price of freedom, from the definitions."""
     w, target = gather(engine, "weight"), gather(engine, "target")
     X = linear_columns(engine, functions)
     mean = X @ engine.linear.mean
@@ -232,7 +233,17 @@ def dense_bound(engine: Engine, functions: list[np.ndarray]) -> float:
         total += (np.log(q[proper] / (2 * np.pi * noise)) - q[proper] * second[proper] / noise).sum() / 2
         entropy = len(q) * (1 + np.log(2 * np.pi)) + np.linalg.slogdet(block.covariance)[1]
         total += (entropy - (len(q) - proper.sum()) * np.log(2 * np.pi)) / 2
-    return float(total)
+    return float(total) - price_of_freedom(engine, X)
+
+
+def price_of_freedom(engine: Engine, X: np.ndarray) -> float:
+    """`FREEDOM` times what each function of a smooth would have if it were alone, from the rows."""
+    w, q, price = gather(engine, "weight"), engine.linear.prior.precisions(), 0.0
+    for own, place in zip(engine.linear.terms, engine.linear.slices, strict=True):
+        if np.ptp(own.penalties) > 0:
+            seen = w @ X[:, place] ** 2
+            price += FREEDOM * float((seen / (seen + q[place])).sum())
+    return price
 
 
 def test_the_bound_is_its_definition() -> None:
@@ -248,7 +259,9 @@ def test_without_interactions_the_bound_is_the_evidence() -> None:
     X = np.hstack(dense_functions(engine, data))
     covariance = X / engine.linear.prior.precisions() @ X.T + np.diag(1 / weights())
     evidence = multivariate_normal(cov=0.3 * covariance).logpdf(gather(engine, "target"))
-    assert engine.bound() == pytest.approx(evidence - np.log(weights()).sum() / 2, rel=1e-8)
+    price = price_of_freedom(engine, X)
+    assert price > 1
+    assert engine.bound() == pytest.approx(evidence - price - np.log(weights()).sum() / 2, rel=1e-8)
 
 
 @every_feature
