@@ -42,7 +42,8 @@ class PriorStart:
         fixed: whether the user gave the lambdas.
         price: what the evidence must gain from the group, see `BlockPrior`.
         least: lambda of each margin below which the data may not choose; by default any will do.
-        freedom: what a degree of freedom costs where the data chooses how rough the group is.
+        freedom: what a degree of freedom costs where the data chooses how rough the group is; levels of
+            a category are neither rough nor smooth.
     """
 
     penalties: np.ndarray
@@ -54,24 +55,24 @@ class PriorStart:
     least: tuple[float, ...] = ()
     freedom: float = 0.0
 
+    @property
+    def chosen(self) -> bool:
+        """Whether the data chooses."""
+        return self.random and not self.fixed
+
     def parameters(self) -> tuple[np.ndarray, np.ndarray]:
         """Logarithms of the lambdas and of tau, in units of the Gram matrix; which the data chooses."""
         smoothing = self.rows * np.asarray(self.smoothing, float)
-        if self.random and not self.fixed:
+        if self.chosen:
             smoothing = np.maximum(smoothing, self.rows * np.asarray(self.least or 0.0))
-        shrinkage = self.rows * _START_SHRINKAGE if self.random and not self.fixed else 0.0
+        shrinkage = self.rows * _START_SHRINKAGE if self.chosen else 0.0
         if self.random and self.penalties.shape[1]:
             identity = np.ptp(self.penalties, axis=1) == 0  # one scale, not two
             shrinkage += float(smoothing[identity] @ self.penalties[identity, 0])
             smoothing[identity] = 0.0
         with np.errstate(divide="ignore"):
             start = np.log(np.append(smoothing, shrinkage))
-        return start, np.isfinite(start) & self.random & (not self.fixed)
-
-    def price_of_freedom(self) -> float:
-        """None where there is nothing to choose: penalties are given, or as large for all functions."""
-        chosen = self.random and not self.fixed and bool(np.ptp(self.penalties, axis=1).any())
-        return self.freedom if chosen else 0.0
+        return start, np.isfinite(start) & self.chosen
 
     def lowest(self) -> np.ndarray:
         """What the logarithms of the lambdas and of tau may not fall below."""
@@ -98,7 +99,7 @@ def make_prior(starts: Sequence[PriorStart], flat: int = 0) -> BlockPrior:
         least[group, own] = start.lowest()
     prices, freedom = np.zeros((2, len(parameters)))
     prices[: len(starts)] = [start.price for start in starts]
-    freedom[: len(starts)] = [start.price_of_freedom() for start in starts]
+    freedom[: len(starts)] = [start.freedom * start.chosen for start in starts]
     seen = np.full(len(groups), starts[0].rows if starts else 1, float)
     prior = BlockPrior(eigenvalues, groups, parameters, free, prices, least, freedom, seen)
     # What neither lambda nor tau reaches has a flat prior.
@@ -174,7 +175,8 @@ class LinearBlock(Block):
         starts = [
             PriorStart(
                 own.penalties, own.term.lambdas, rows, random, own.term.fixed, own.price,
-                tuple(least_smoothing(feature, rows) for feature in own.features), FREEDOM,
+                tuple(least_smoothing(feature, rows) for feature in own.features),
+                FREEDOM * any(feature.basis.is_spline for feature in own.features),
             )
             for own in self.terms
         ]  # fmt: skip

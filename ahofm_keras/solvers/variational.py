@@ -32,6 +32,8 @@ _LINEAR_STEPS = 10
 _PATIENT_STEPS = 30
 # By how much a fit that takes more degrees of freedom than half the rows must be better than another.
 _CROWDED_MARGIN = 10.0
+# By how much a fit must be better than its main effects were at the start for these not to be tried.
+_CLEAR_MARGIN = 10.0
 _WARM_SWEEPS = 15
 # Warming up ends earlier where the objective falls by less than this share in a sweep.
 _WARM_FALL = 2e-3
@@ -121,18 +123,26 @@ def _go_on(engine: Engine, state: State) -> Steps:
 
 def ascend(engine: Engine, seed: int) -> Steps:
     """A whole fit from random factors, yielding after every sweep."""
+    groups, engine.groups = engine.groups, []
+    engine.rebuild()
     _fit_linear(engine)
-    if not engine.groups:
+    if not groups:
         yield from _climb(engine)
         return
-    plain, worth = _without_interactions(engine)
+    plain, worth = engine.state(), score(engine)
+    # Now the factors, which are 0, count in the dispersion as if they explained their share: it is
+    # underestimated, and that helps. Where noise is overestimated factors die before they fit.
+    engine.reset()
+    _fit_linear(engine)
     draw_factors(engine.groups, seed)
     yield from _warm_up(engine)
     # It was chosen while the interactions, which are there now, were noise.
     engine.update_linear(anew=True)
     yield from _settle(engine)
     yield from _complete(engine)
-    if _is_crowded(engine) or score(engine) < worth:
+    if _is_crowded(engine):
+        yield from _reconsider(engine, plain, _CROWDED_MARGIN)
+    elif engine.groups and score(engine) < worth + _CLEAR_MARGIN:
         yield from _reconsider(engine, plain)
 
 
@@ -156,22 +166,13 @@ def _is_crowded(engine: Engine) -> bool:
     return engine.edf() > engine.weighted_rows / 2
 
 
-def _without_interactions(engine: Engine) -> tuple[State, float]:
-    """What a fit is measured against: the linear block alone, and what it is worth."""
-    groups, engine.groups = engine.groups, []
-    engine.rebuild()
-    found = engine.state(), score(engine)
-    engine.groups = groups
-    return found
-
-
-def _reconsider(engine: Engine, plain: State) -> Steps:
-    """Fit from another state too, and keep the better one."""
+def _reconsider(engine: Engine, plain: State, margin: float = 0.0) -> Steps:
+    """Fit from another state too, and keep what is better, by a margin if it was there first."""
     worth, reached = score(engine), engine.state()
     engine.restore(plain)
     yield from _climb(engine)
     yield from _complete(engine)
-    if score(engine) < worth - _CROWDED_MARGIN:
+    if score(engine) < worth - margin:
         yield from announced(engine, lambda: engine.restore(reached))
 
 

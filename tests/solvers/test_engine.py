@@ -240,7 +240,7 @@ def price_of_freedom(engine: Engine, X: np.ndarray) -> float:
     """`FREEDOM` times what each function of a smooth would have if it were alone, from the rows."""
     w, q, price = gather(engine, "weight"), engine.linear.prior.precisions(), 0.0
     for own, place in zip(engine.linear.terms, engine.linear.slices, strict=True):
-        if np.ptp(own.penalties) > 0:
+        if own.features[0].basis.is_spline:
             seen = w @ X[:, place] ** 2
             price += FREEDOM * float((seen / (seen + q[place])).sum())
     return price

@@ -1,0 +1,98 @@
+"""Degrees of freedom of smooths have a price: what the data does not bend is straight."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ahofm_keras.solvers import blocks
+from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.priors import COST, FREEDOM
+from ahofm_keras.solvers.variational import ascend
+
+from .conftest import make_engine
+
+
+def ascended(formula: str, data: pd.DataFrame, **given: object) -> Engine:
+    engine = make_engine(formula, data, **given)
+    for _ in ascend(engine, 0):
+        pass
+    return engine
+
+
+def noise_frame(seed: int, rows: int = 400, features: int = 6) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    data = pd.DataFrame(rng.normal(size=(rows, features)), columns=[f"x{j}" for j in range(features)])
+    return data.assign(y=rng.normal(size=rows))
+
+
+def test_smooths_of_noise_are_almost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    formula = "y ~ " + " + ".join(f"s(x{j})" for j in range(6))
+    priced = [ascended(formula, noise_frame(seed)).edf() - 1 for seed in range(5)]
+    monkeypatch.setattr(blocks, "FREEDOM", 0.0)
+    free = [ascended(formula, noise_frame(seed)).edf() - 1 for seed in range(5)]
+    assert np.mean(priced) < 3.5
+    assert np.mean(priced) < 0.5 * np.mean(free)
+
+
+def test_what_the_data_bends_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"x": rng.uniform(-1, 1, 500), "z": rng.uniform(-1, 1, 500)})
+    data["y"] = np.sin(6 * data.x) + np.abs(data.z) + 0.3 * rng.normal(size=500)
+    priced = ascended("y ~ s(x) + s(z)", data)
+    monkeypatch.setattr(blocks, "FREEDOM", 0.0)
+    free = ascended("y ~ s(x) + s(z)", data)
+    assert priced.edf() == pytest.approx(free.edf(), rel=0.1)
+    apart = priced.chunks[0].fit() - free.chunks[0].fit()
+    # A tenth of the standard error of a mean with as many degrees of freedom.
+    assert np.mean(apart**2) < 0.01 * free.dispersion * free.edf() / 500
+
+
+@pytest.mark.parametrize(
+    ("term", "price"),
+    [("s(x, k=8)", 7 * FREEDOM), ("s(x, k=8, sp=1)", 0.0), ("s(g)", 0.0), ("x", 0.0),
+     ("ti(x, z, k=4)", 2 * COST + 9 * FREEDOM)],
+)  # fmt: skip
+def test_only_roughness_that_the_data_chooses_has_a_price(term: str, price: float) -> None:
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame(rng.normal(size=(300, 3)), columns=["x", "z", "y"])
+    data["g"] = rng.choice(list("abcdef"), 300)
+    engine = make_engine(f"y ~ {term}", data)
+    prior = engine.linear.prior
+    prior.parameters = np.where(prior.free, -50.0, prior.parameters)  # all freedom that there is
+    engine.update_linear()
+    assert engine.linear.price == pytest.approx(price, rel=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_the_price_does_not_depend_on_the_size_of_weights(scale: float) -> None:
+    engines = [make_engine("y ~ s(x0)", noise_frame(0), weight=np.full(400, w)) for w in (1.0, scale)]
+    for engine, factor in zip(engines, (1.0, scale), strict=True):
+        prior = engine.linear.prior
+        prior.parameters = prior.parameters + np.log(factor)
+        engine.update_linear()
+    assert engines[1].linear.price == pytest.approx(engines[0].linear.price, rel=1e-6)
+    assert engines[0].linear.price > FREEDOM
+
+
+def test_a_second_start_pays_what_the_first_one_did() -> None:
+    """Weights are not 1: a new start must not take the number of rows for what they see."""
+    data, weight = noise_frame(1), np.random.default_rng(1).uniform(0.1, 5, 400)
+    engine = ascended("y ~ s(x0) + ahofm(x1, x2, x3, D=2, F=1)", data, weight=weight)
+    first = engine.bound()
+    engine.reset()
+    for _ in ascend(engine, 0):
+        pass
+    assert engine.bound() == pytest.approx(first, rel=1e-10)
+
+
+def test_a_fit_is_worth_no_less_than_its_main_effects() -> None:
+    """Of 150 rows and 190 pairs chance has much to offer, and steps do not lead away from it."""
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({f"x{j}": rng.uniform(-1, 1, 150) for j in range(20)})
+    data["y"] = data.x0 + rng.normal(size=150)
+    names = ", ".join(f"x{j}" for j in range(20))
+    plain = ascended("y ~ " + " + ".join(f"s(x{j})" for j in range(20)), data)
+    pairs = ascended(f"y ~ ahofm({names}, D=2, F=3)", data)
+    assert pairs.bound() - COST * pairs.active() > plain.bound() - 1
