@@ -45,7 +45,10 @@ _HELD_OUT = 0.15
 
 @dataclass(frozen=True)
 class BenchmarkSize:
-    """Data sets, number of splits, values of F, most steps of boosting, most epochs of Adam."""
+    """Data sets, number of splits, values of F, most steps of boosting, most epochs of Adam.
+
+    A set may have a number of splits of its own: `naval:3`.
+    """
 
     sets: tuple[str, ...] = tuple(TABLE_1)
     splits: int = 10
@@ -154,9 +157,10 @@ def collect(run: Run) -> pd.DataFrame:
     plan += [(method, rank) for method in MACHINES for rank in size.ranks]
     plan += [("GAMBoost", None), ("GA2MBoost", None), (VARIATIONAL, None)]
     rows = []
-    for name in size.sets:
+    for text in size.sets:
+        name, _, splits = text.partition(":")
         data, target = read_set(name)
-        for seed in range(size.splits):
+        for seed in range(int(splits or size.splits)):
             own = split_rows(data, target, seed)
             for method, rank in plan:
                 limit = size.steps if "Boost" in method else size.epochs
@@ -177,7 +181,9 @@ def choose_ranks(fits: pd.DataFrame) -> pd.DataFrame:
 
 def summarise_ranks(fits: pd.DataFrame) -> pd.DataFrame:
     grouped = fits.assign(F=fits["F"].fillna(0).astype(int)).groupby(["set", "method", "F"], sort=False)
-    table = grouped.agg(rmse=("rmse", "mean"), sd=("rmse", "std"), seconds=("seconds", "mean"))
+    table = grouped.agg(
+        rmse=("rmse", "mean"), sd=("rmse", "std"), splits=("rmse", "size"), seconds=("seconds", "mean")
+    )
     if "epochs" in fits:
         table["epochs"] = grouped["epochs"].mean()
     return table.reset_index()
@@ -188,11 +194,12 @@ def beside_paper(chosen: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for own in chosen.itertuples():
         printed = {**TABLE_1[own.set], **TABLE_2[own.set]}.get(own.method)
-        row = {"set": own.set, "method": own.method, "F": own.F, "ours": own.rmse, "sd": own.sd}
+        row = {"set": own.set, "method": own.method, "F": own.F, "ours": own.rmse, "sd": own.sd,
+               "splits": own.splits}  # fmt: skip
         if printed:
             row |= {"paper": printed[0], "paper_sd": printed[1], "verdict": judge(own.rmse, *printed)}
         rows.append({**row, "seconds": own.seconds})
-    columns = ["set", "method", "F", "ours", "sd", "paper", "paper_sd", "verdict", "seconds"]
+    columns = ["set", "method", "F", "ours", "sd", "splits", "paper", "paper_sd", "verdict", "seconds"]
     return pd.DataFrame(rows, columns=columns)
 
 

@@ -301,10 +301,12 @@ def test_benchmark(paper: Any, out: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(paper.benchmark, "fit_adam", fit)
     monkeypatch.setattr(paper.benchmark, "fit_variational", lambda rows: (rows.test["y"].to_numpy(), {}))
-    tiny(paper, out, "benchmark", ranks=(1, 5), splits=2, sets=("diabetes",), steps=30)
+    tiny(paper, out, "benchmark", ranks=(1, 5), splits=2, sets=("diabetes", "yacht:1"), steps=30)
     assert ("s(., df=15, knots='even')", 2) in asked
     assert ("ahofm(., D=3, F=5, df=15, knots='even')", 2) in asked
-    table = pd.read_csv(out / "benchmark.csv").set_index("method")
+    table = pd.read_csv(out / "benchmark.csv")
+    assert table.groupby("set")["splits"].unique().to_dict() == {"diabetes": [2], "yacht": [1]}
+    table = table[table["set"] == "diabetes"].set_index("method")
     assert table.loc["AHOFM", "ours"] == pytest.approx(10)
     assert table.loc["AHOFM", ["paper", "paper_sd"]].tolist() == [63.65, 9.672]
     assert table.loc["variational", "ours"] == 0

@@ -131,7 +131,9 @@ def _wide(table: pd.DataFrame, value: str, spread: str) -> str:
     for name, own in table.groupby("set", sort=False):
         cells = own.set_index("method")
         row = {m: _cell(cells.loc[m, value], cells.loc[m, spread]) for m in methods}
-        rows.append({"set": name, **row})
+        fewer = cells["splits"].iloc[0] < table["splits"].max()
+        label = f"{name} ({cells['splits'].iloc[0]} splits)" if fewer else name
+        rows.append({"set": label, **row})
     return markdown(pd.DataFrame(rows), {"set": "data", **{method: method for method in methods}})
 
 
