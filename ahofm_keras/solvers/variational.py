@@ -8,7 +8,7 @@ smoothing that `df` asks for, and only then is the smoothing chosen.
 
 from __future__ import annotations
 
-from itertools import count
+from itertools import chain, count
 from operator import attrgetter
 from typing import Any
 
@@ -115,8 +115,7 @@ def sample_sizes(rows: int) -> list[int]:
 
 def _go_on(engine: Engine, state: State) -> Steps:
     """Sweeps from a state that was reached before."""
-    engine.restore(state)
-    engine.linearise()
+    _return_to(engine, state)
     engine.update_linear(anew=True)
     yield from _climb(engine)
 
@@ -125,6 +124,8 @@ def ascend(engine: Engine, seed: int) -> Steps:
     """A whole fit from random factors, yielding after every sweep."""
     groups, engine.groups = engine.groups, []
     engine.rebuild()
+    _start_linear(engine)
+    start = engine.linear.copy()
     _fit_linear(engine)
     if not groups:
         yield from _climb(engine)
@@ -132,7 +133,8 @@ def ascend(engine: Engine, seed: int) -> Steps:
     plain, worth = engine.state(), score(engine)
     # Now the factors, which are 0, count in the dispersion as if they explained their share: it is
     # underestimated, and that helps. Where noise is overestimated factors die before they fit.
-    engine.reset()
+    engine.restore(State(1.0, start, groups))
+    engine.linearise(start=True)
     _fit_linear(engine)
     draw_factors(engine.groups, seed)
     yield from _warm_up(engine)
@@ -140,20 +142,23 @@ def ascend(engine: Engine, seed: int) -> Steps:
     engine.update_linear(anew=True)
     yield from _settle(engine)
     yield from _complete(engine)
-    if _is_crowded(engine):
-        yield from _reconsider(engine, plain, _CROWDED_MARGIN)
-    elif engine.groups and score(engine) < worth + _CLEAR_MARGIN:
-        yield from _reconsider(engine, plain)
+    margin = _CROWDED_MARGIN if _is_crowded(engine) else 0.0
+    if margin or (engine.groups and score(engine) < worth + _CLEAR_MARGIN):
+        yield from announced(engine, lambda: _reconsider(engine, plain, margin))
 
 
-def _fit_linear(engine: Engine) -> None:
-    """The linear block alone, with its smoothing."""
+def _start_linear(engine: Engine) -> None:
+    """The linear block alone, at the smoothing that df asks for."""
     engine.linearise(start=True)
     engine.update_linear()
     if _is_crowded(engine):
         # The functions could explain every row, noise and all: the dispersion would fall to nothing and
         # the smoothing with it. So that is first chosen as if all were noise.
         engine.update_linear(adapt=_PATIENT_STEPS)
+
+
+def _fit_linear(engine: Engine) -> None:
+    """The linear block alone, with its smoothing."""
     for _ in range(_LINEAR_STEPS):
         engine.update_dispersion()
         engine.linearise()
@@ -166,14 +171,22 @@ def _is_crowded(engine: Engine) -> bool:
     return engine.edf() > engine.weighted_rows / 2
 
 
-def _reconsider(engine: Engine, plain: State, margin: float = 0.0) -> Steps:
-    """Fit from another state too, and keep what is better, by a margin if it was there first."""
+def _reconsider(engine: Engine, plain: State, margin: float) -> None:
+    """Fit from another state too, and keep what is better, by a margin if it was there first.
+
+    One sweep to those who look: a fit that ends meanwhile must leave what it had reached.
+    """
     worth, reached = score(engine), engine.state()
-    engine.restore(plain)
-    yield from _climb(engine)
-    yield from _complete(engine)
+    _return_to(engine, plain)
+    for _ in chain(_climb(engine), _complete(engine)):
+        pass
     if score(engine) < worth - margin:
-        yield from announced(engine, lambda: engine.restore(reached))
+        _return_to(engine, reached)
+
+
+def _return_to(engine: Engine, state: State) -> None:
+    engine.restore(state)
+    engine.linearise()
 
 
 def _complete(engine: Engine) -> Steps:

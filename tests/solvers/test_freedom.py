@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ahofm_keras.solvers import blocks
+from ahofm_keras.solvers import blocks, variational
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.priors import COST, FREEDOM
 from ahofm_keras.solvers.variational import ascend
@@ -80,11 +80,27 @@ def test_a_second_start_pays_what_the_first_one_did() -> None:
     """Weights are not 1: a new start must not take the number of rows for what they see."""
     data, weight = noise_frame(1), np.random.default_rng(1).uniform(0.1, 5, 400)
     engine = ascended("y ~ s(x0) + ahofm(x1, x2, x3, D=2, F=1)", data, weight=weight)
+    np.testing.assert_array_equal(engine.linear.prior.seen, engine.linear_gram.diagonal())
     first = engine.bound()
     engine.reset()
     for _ in ascend(engine, 0):
         pass
     assert engine.bound() == pytest.approx(first, rel=1e-10)
+
+
+# What interactions are worth
+
+
+def pair_engine(strength: float) -> Engine:
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame(rng.uniform(-1, 1, (300, 3)), columns=["a", "b", "c"])
+    data["y"] = data.a + strength * data.b * data.c + 0.3 * rng.normal(size=300)
+    return make_engine("y ~ ahofm(a, b, c, D=2, F=2)", data)
+
+
+def run(engine: Engine) -> None:
+    for _ in ascend(engine, 0):
+        pass
 
 
 def test_a_fit_is_worth_no_less_than_its_main_effects() -> None:
@@ -96,3 +112,53 @@ def test_a_fit_is_worth_no_less_than_its_main_effects() -> None:
     plain = ascended("y ~ " + " + ".join(f"s(x{j})" for j in range(20)), data)
     pairs = ascended(f"y ~ ahofm({names}, D=2, F=3)", data)
     assert pairs.bound() - COST * pairs.active() > plain.bound() - 1
+
+
+@pytest.mark.parametrize(("strength", "again"), [(0.0, False), (0.25, True), (2.0, False)])
+def test_main_effects_are_tried_where_interactions_hardly_help(
+    strength: float, again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = []
+    monkeypatch.setattr(variational, "_reconsider", lambda *given: tried.append(given))
+    engine = pair_engine(strength)
+    run(engine)
+    assert bool(tried) is again
+    assert bool(engine.groups) is (strength > 0)
+
+
+@pytest.mark.parametrize(("margin", "kept"), [(0.0, True), (1e6, False)])
+def test_what_was_reached_is_kept_if_it_is_better(
+    margin: float, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = pair_engine(2.0)
+    plain.groups = []
+    run(plain)
+    engine = pair_engine(2.0)
+    run(engine)
+    worth = engine.bound()
+    monkeypatch.setattr(variational, "_complete", lambda engine: iter(()))  # does not find the pair
+    variational._reconsider(engine, plain.state(), margin)
+    assert bool(engine.groups) is kept
+    assert engine.bound() == pytest.approx(worth if kept else plain.bound(), abs=0.1)
+
+
+def test_a_second_look_counts_as_one_sweep_that_does_not_lower_the_bound() -> None:
+    """A fit that is stopped at any sweep has what it had reached."""
+    engine = pair_engine(0.25)
+    sweeps = [None if step is None else (step.bound(), step.active()) for step in ascend(engine, 0)]
+    seen = [step for step in sweeps if step is not None]
+    assert sweeps[-2] is None
+    assert seen[-1][0] - COST * seen[-1][1] >= seen[-2][0] - COST * seen[-2][1] - 1e-6
+
+
+def test_noise_is_underestimated_before_factors_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, found = pair_engine(0.0), []
+    draw = variational.draw_factors
+
+    def watched(groups: list[blocks.FactorGroup], seed: int) -> None:
+        found.append(engine.dispersion)
+        draw(groups, seed)
+
+    monkeypatch.setattr(variational, "draw_factors", watched)
+    run(engine)
+    assert found[0] < 0.9 * engine.dispersion  # there is nothing but noise for the factors
