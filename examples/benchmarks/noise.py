@@ -1,6 +1,6 @@
 """What is left of features that have no effect?
 
-    python examples/benchmarks/noise.py              # ten simulations of each kind: ten minutes, most of them mgcv's
+    python examples/benchmarks/noise.py            # ten simulations of each kind: ten minutes
     python examples/benchmarks/noise.py --seeds 2
 
 Two kinds of data. "noise": 400 rows, six features, none of which has an effect. "two of twenty": 150
