@@ -148,7 +148,7 @@ def ascend(engine: Engine, seed: int) -> Steps:
 
 
 def _start_linear(engine: Engine) -> None:
-    """The linear block alone, at the smoothing that df asks for."""
+    """The linear block alone, at the smoothing that df asks for or, where that is crowded, at more."""
     engine.linearise(start=True)
     engine.update_linear()
     if _is_crowded(engine):
