@@ -1,7 +1,7 @@
 """Univariate bases: knots, B-splines (plain and cyclic), levels of a category, one column as it is.
 
 Every basis is a row of cardinal B-splines of one degree at the integers. What differs is how a raw
-value finds its place on that axis: a number through a monotone warp that spreads the knots, a
+value finds its place on that axis: a number through a smooth, rising warp that spreads the knots, a
 category as the index of its level (degree 0: one box a level). The functions take `numpy` or
 `keras.ops` as `namespace`, so training, prediction and the exported graph share one code path.
 """
@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ahofm_keras.warp import learn_warp
+
 Array = Any
 Namespace = Any
 
-TABLE_POINTS = 256
 EXTRAPOLATIONS = ("clip", "linear", "error")
 
 
@@ -35,6 +36,8 @@ class Basis:
         warped: values of the warp at `axis`, from 0 to 1.
         levels: the categories, sorted: texts, numbers or booleans.
         extrapolation: `"clip"`, `"linear"` or `"error"` for values outside the training range.
+        line: for `"ps"`, the coefficients of the straight line: with them the functions add up to
+            x - `axis[0]`.
     """
 
     kind: str
@@ -44,6 +47,7 @@ class Basis:
     warped: tuple[float, ...] = ()
     levels: tuple[Any, ...] = ()
     extrapolation: str = "clip"
+    line: tuple[float, ...] = ()
 
     @property
     def intervals(self) -> int:
@@ -68,6 +72,7 @@ class Basis:
             "warped": list(self.warped),
             "levels": list(self.levels),
             "extrapolation": self.extrapolation,
+            "line": list(self.line),
         }
 
     @classmethod
@@ -80,6 +85,7 @@ class Basis:
             tuple(config["warped"]),
             tuple(config["levels"]),
             config["extrapolation"],
+            tuple(config["line"]),
         )
 
 
@@ -103,14 +109,15 @@ def make_spline(
         cyclic: whether the ends are joined.
         extrapolation: what happens outside the axis (a cyclic axis goes round instead).
     """
-    axis, warped = _warp_table(x, knots)
+    warp = learn_warp(x, knots, size, degree, cyclic)
     return Basis(
         "cp" if cyclic else "ps",
         size,
         degree,
-        tuple(axis.tolist()),
-        tuple(warped.tolist()),
+        tuple(warp.axis.tolist()),
+        tuple(warp.warped.tolist()),
         extrapolation=extrapolation,
+        line=tuple(warp.line.tolist()),
     )
 
 
@@ -122,25 +129,6 @@ def make_levels(levels: tuple[Any, ...]) -> Basis:
 def make_linear(x: np.ndarray) -> Basis:
     """The standardised column itself, as in a factorization machine."""
     return Basis("linear", 1, 1, axis=(float(np.mean(x)), float(np.std(x))))
-
-
-def _warp_table(x: np.ndarray, knots: str | tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
-    """Table of the monotone, piecewise linear map of the axis to [0, 1]."""
-    if not isinstance(knots, str):
-        return np.asarray(knots, float), np.array([0.0, 1.0])
-    values, counts = np.unique(np.asarray(x, float), return_counts=True)
-    if knots == "even":
-        return values[[0, -1]], np.array([0.0, 1.0])
-    # Ties share the middle of their jump, so that an atom of many equal values spreads to both sides.
-    distribution = np.cumsum(counts) - counts / 2
-    distribution = (distribution - distribution[0]) / (distribution[-1] - distribution[0])
-    if len(values) > TABLE_POINTS:
-        wanted = np.linspace(0, 1, TABLE_POINTS)
-        keep = np.unique(np.searchsorted(distribution, wanted).clip(0, len(values) - 1))
-        values, distribution = values[keep], distribution[keep]
-    if knots == "quantile":
-        return values, distribution
-    return values, (distribution + (values - values[0]) / (values[-1] - values[0])) / 2
 
 
 def locate(basis: Basis, x: Array, namespace: Namespace = np) -> Array:

@@ -15,11 +15,20 @@ DF_KINDS = ("2H-HH", "H")
 _SUPPORT = 1e-10
 
 
-def difference_penalty(size: int, order: int = 2, cyclic: bool = False) -> np.ndarray:
+def difference_penalty(
+    size: int, order: int = 2, cyclic: bool = False, at: np.ndarray | None = None
+) -> np.ndarray:
     """P = D'D `(size, size)` with D the differences of the given order of neighbouring coefficients.
 
     On a line its null space holds the polynomials below `order`; on a circle (`cyclic`) the constants
     only.
+
+    Args:
+        size: number of coefficients.
+        order: of the differences.
+        cyclic: whether the last coefficient has the first as its neighbour.
+        at: `(size,)`, rising, where the coefficients stand on a line, if not at equal distances. The
+            differences are divided ones, each as large as at equal distances.
     """
     if cyclic:
         differences = np.eye(size)
@@ -28,7 +37,12 @@ def difference_penalty(size: int, order: int = 2, cyclic: bool = False) -> np.nd
         return differences.T @ differences
     if size <= order:
         return np.zeros((size, size))
-    differences = np.diff(np.eye(size), n=order, axis=0)
+    places = np.arange(size) if at is None else at
+    differences = np.eye(size)
+    for own in range(1, order + 1):
+        distances = (places[own:] - places[:-own]) / own
+        differences = np.diff(differences, axis=0) / distances[:, None]
+    differences *= 2.0**order / np.abs(differences).sum(axis=1, keepdims=True)
     return differences.T @ differences
 
 

@@ -48,6 +48,28 @@ def test_penalty_is_the_sum_of_squared_differences(size: int, order: int, cyclic
 
 @pytest.mark.parametrize("order", [1, 2, 3])
 @pytest.mark.parametrize("size", SIZES)
+def test_uneven_places_leave_their_own_polynomials_free(size: int, order: int) -> None:
+    places = np.cumsum(np.random.default_rng(size).exponential(size=size) + 0.01)
+    penalty = difference_penalty(size, order, at=places)
+    values = np.linalg.eigvalsh(penalty)
+    assert (values < 1e-12 * values.max()).sum() == order
+    for power in range(order):
+        assert np.abs(penalty @ places**power).max() < 1e-9 * np.abs(places**power).max()
+    # Nothing is penalised more than it could be at equal distances, and scales do not matter.
+    assert np.trace(penalty) <= 4.0**order * (size - order)
+    again = difference_penalty(size, order, at=1e5 * places - 3)
+    np.testing.assert_allclose(again, penalty, rtol=1e-9, atol=1e-12)
+
+
+def test_uneven_differences_are_divided_ones_of_the_size_of_plain_ones() -> None:
+    penalty = difference_penalty(3, at=np.array([0.0, 1.0, 4.0]))
+    # Slopes over 1 and over 3: (b1 - b0) / 1 and (b2 - b1) / 3, times the harmonic mean 1.5.
+    row = 1.5 * np.array([1.0, -1.0 - 1 / 3, 1 / 3])
+    np.testing.assert_allclose(penalty, np.outer(row, row), rtol=1e-12)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("size", SIZES)
 def test_polynomials_below_the_order_are_free_on_a_line(size: int, order: int) -> None:
     penalty = difference_penalty(size, order)
     for power in range(4):

@@ -93,7 +93,8 @@ def dense_df(feature: Any, smoothing: float) -> float:
     rows = evaluate_basis(feature.basis, DATA[feature.label].to_numpy())
     means = rows.mean(axis=0)
     centre = np.linalg.qr(means[:, None], mode="complete")[0][:, 1:]
-    root = np.diff(np.eye(len(means)), n=2, axis=0) @ centre
+    values, vectors = np.linalg.eigh(difference_penalty(len(means), at=np.asarray(feature.basis.line)))
+    root = (vectors * np.sqrt(np.maximum(values, 0))).T @ centre
     return hat_degrees_of_freedom(rows @ centre, root, smoothing)["2H-HH"]
 
 

@@ -33,8 +33,9 @@ _ROWS = 4000
 # Products of each size within a part: at most so many, and one for so many rows.
 _PRODUCTS = 150
 _ROWS_FOR_ONE = 20
-# A function that differs from smoother ones by less than this is none of its own.
-_NEW = 1e-6
+# A function that differs from smoother ones by less than this is none of its own: x itself and the
+# straight line of a spline of x differ by what the table of its axis misses.
+_NEW = 1e-3
 # Directions with less than this share of the largest one's variance are not told apart on the rows.
 _RANK = 1e-12
 # A part with a smaller share of the variance stays as it is.

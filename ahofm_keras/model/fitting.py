@@ -36,10 +36,10 @@ VALIDATION_SHARE = 0.15
 LAPLACE = "laplace"
 # Beyond this share of the rows as degrees of freedom there is no noise left to learn from.
 _SATURATED = 0.9
-# With at most this many rows a fit depends much on its start, and takes a second or two. Starts are then
-# added until they agree, to so many at most.
-FEW_ROWS = 2000
-MOST_RESTARTS = 11
+# Starts are added until they agree, to so many at most and so many rows in all of them together: the
+# fewer rows there are, the more a fit depends on its start, and the sooner it is done.
+MOST_STARTS = 12
+ROWS_OF_STARTS = 40_000
 
 
 @dataclass(frozen=True)
@@ -219,8 +219,9 @@ def make_job(
     solver: str,
 ) -> FitJob:
     """What a solver needs to know of a request."""
-    until_agreed = request.restarts == AUTO and _depends_on_start(model, training, request, solver)
+    until_agreed = request.restarts == AUTO and _may_average(model, training, request, solver)
     given = 0 if request.restarts == AUTO else int(request.restarts)
+    most = _most_starts(training) - 1 if until_agreed else given
     return FitJob(
         training,
         validation,
@@ -233,7 +234,7 @@ def make_job(
         steps_per_epoch=request.steps_per_epoch,
         validation_steps=request.validation_steps,
         validation_batch_size=request.validation_batch_size,
-        restarts=MOST_RESTARTS if until_agreed else given,
+        restarts=most,
         until_agreed=until_agreed,
         monitor=model.monitor,
         keras_arguments={
@@ -244,15 +245,17 @@ def make_job(
     )
 
 
-def _depends_on_start(
-    model: Any, training: Rows | tf.data.Dataset, request: FitRequest, solver: str
-) -> bool:
+def _may_average(model: Any, training: Rows | tf.data.Dataset, request: FitRequest, solver: str) -> bool:
     """Whether starts are averaged by default; `AdditiveModel.fit` says when."""
     followed = request.epochs is not None or bool(request.callbacks)
-    few = isinstance(training, Rows) and len(training) <= FEW_ROWS
     interacting = bool(model.design.of_kind(InteractionTerm))
     goes_on = model.has_posterior and model.design.starts == 1
-    return solver == "variational" and interacting and few and not followed and not goes_on
+    affordable = _most_starts(training) > 1
+    return solver == "variational" and interacting and affordable and not followed and not goes_on
+
+
+def _most_starts(training: Rows | tf.data.Dataset) -> int:
+    return min(MOST_STARTS, ROWS_OF_STARTS // len(training)) if isinstance(training, Rows) else 1
 
 
 def _look_back(model: Any, rows: Rows | tf.data.Dataset, request: FitRequest, solver: str) -> None:

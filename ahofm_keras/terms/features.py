@@ -301,7 +301,10 @@ def _check_ends(knots: str | tuple[float, float], values: np.ndarray, spec: Term
 def _penalty(basis: Basis) -> np.ndarray:
     if not basis.is_spline:
         return np.eye(basis.size)
-    return difference_penalty(basis.size, cyclic=basis.kind == "cp")
+    if basis.kind == "cp":
+        return difference_penalty(basis.size, cyclic=True)
+    # Straight is what is straight in x, wherever the knots are.
+    return difference_penalty(basis.size, at=np.asarray(basis.line))
 
 
 def _gram(basis: Basis, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

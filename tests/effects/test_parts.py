@@ -52,7 +52,8 @@ def test_parts_sum_to_the_link(model: ak.AdditiveModel, frame: pd.DataFrame) -> 
         alone = [parts.evaluate(tuple(s), [functions[v] for v in s]) for s in subsets]
         np.testing.assert_allclose(own, np.reshape(alone, own.shape), rtol=1e-9, atol=1e-9)
         total = total + own.sum(axis=0)
-    np.testing.assert_allclose(total, link, atol=1e-5 * link.std())
+    # Far outside the link is large, and the graph computes in single precision.
+    np.testing.assert_allclose(total, link, rtol=1e-5, atol=1e-5 * link.std())
     np.testing.assert_allclose(
         total[: len(frame)], link[: len(frame)], atol=1e-5 * link[: len(frame)].std()
     )

@@ -16,7 +16,10 @@ from ahofm_keras.effects import purify as module
 from ahofm_keras.effects.purify import Purification, purify_parts
 from tests.effects.conftest import all_subsets, build, mark_fitted, on_rows, random_model
 
-FORMULA = "gaussian ~ s(x1, k=6) + x2:group + ahofm(x1, x2, group, D=3, F=2) + ahofm(x1, x3, F=2, center=False)"
+FORMULA = (
+    "gaussian ~ s(x1, k=6, knots='even') + x2:group + ahofm(x1, x2, group, D=3, F=2, knots='even')"
+    " + ahofm(x1, x3, F=2, center=False, knots='even')"
+)
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["plain", "weighted"])
@@ -134,6 +137,17 @@ def test_functions_are_orthonormal_over_the_margin(purified: tuple[Purification,
         scale = np.where(scale > 1e-12, scale, np.inf)
         left = covariance - covariance @ basis @ basis.T @ covariance
         assert np.abs(left / scale / scale[:, None]).max() < 1e-6, "they span all functions"
+
+
+def test_x_is_no_function_of_its_own_beside_a_spline_of_x(frame: pd.DataFrame) -> None:
+    """They differ by what the table of the spline's axis misses, which nobody asked to see."""
+    model = random_model("gaussian ~ x2:group + ahofm(x1, x2)", frame)
+    purification = purify_parts(Parts(model))
+    counts = {
+        variable.label: basis.shape
+        for variable, basis in zip(purification.parts.variables, purification.bases, strict=True)
+    }
+    assert counts["x2"] == (counts["x1"][0] + 1, counts["x1"][1])
 
 
 @pytest.fixture(scope="module")

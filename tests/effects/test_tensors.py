@@ -136,7 +136,10 @@ def dense(model: ak.AdditiveModel, data: pd.DataFrame) -> np.ndarray:
 
 
 def exact_covariance(model: ak.AdditiveModel, data: pd.DataFrame) -> np.ndarray:
-    """s^2 (X'X + P)^-1, P the Kronecker sum of the margins' penalties."""
+    """s^2 (X'X + P)^-1, P the Kronecker sum of the margins' penalties.
+
+    x3 is a straight line in two terms, of which only the sum is known: hence the pseudoinverse.
+    """
     X, penalties = dense(model, data), [np.zeros(2)]
     for term, logs in zip(
         model.design.penalised(), np.asarray(model.posterior.linear_smoothing), strict=True
@@ -149,7 +152,7 @@ def exact_covariance(model: ak.AdditiveModel, data: pd.DataFrame) -> np.ndarray:
             total = total + reduce(np.kron, ones)
         penalties.append(total if term.pure else total[1:])
     precision = X.T @ X + np.diag(np.concatenate(penalties))
-    return float(model.posterior.dispersion) * np.linalg.inv(precision)
+    return float(model.posterior.dispersion) * np.linalg.pinv(precision, rcond=1e-12, hermitian=True)
 
 
 def averaged(model: ak.AdditiveModel, rows: pd.DataFrame, point: dict, over: tuple[str, ...]):

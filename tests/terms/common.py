@@ -57,7 +57,9 @@ def dense_df(feature: Feature, smoothing: float, kind: str = "2H-HH") -> float:
     if feature.basis.kind == "re":
         root = np.eye(size)
     else:
-        values, vectors = np.linalg.eigh(difference_penalty(size, cyclic=feature.basis.kind == "cp"))
+        cyclic = feature.basis.kind == "cp"
+        line = None if cyclic else np.asarray(feature.basis.line)
+        values, vectors = np.linalg.eigh(difference_penalty(size, cyclic=cyclic, at=line))
         root = (vectors * np.sqrt(np.maximum(values, 0))).T
     means = rows.mean(axis=0)
     _, _, right = np.linalg.svd(means[None])

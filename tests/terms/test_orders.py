@@ -7,7 +7,7 @@ import pytest
 
 from ahofm_keras.bases import evaluate_basis
 from ahofm_keras.terms import Design, InteractionTerm, SmoothTerm
-from tests.terms.common import ROWS, dense_df, fit, labels, smooth
+from tests.terms.common import dense_df, fit, labels, smooth
 
 # Main effects and orders
 
@@ -103,7 +103,7 @@ def test_k_and_knots_per_feature() -> None:
     (term,) = design.of_kind(InteractionTerm)
     bases = [design.features[place].basis for place in term.features]
     assert [basis.size for basis in bases] == [8, 10, 6]
-    assert [len(basis.axis) for basis in bases] == [ROWS, 2, 2]
+    assert [len(basis.axis) for basis in bases] == [16 * bases[0].intervals + 1, 2, 2]
     assert bases[1].axis == (0.0, 24.0)
     assert [term.feature for term in design.of_kind(SmoothTerm)] == list(term.features)
 
