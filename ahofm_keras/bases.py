@@ -36,8 +36,8 @@ class Basis:
         warped: values of the warp at `axis`, from 0 to 1.
         levels: the categories, sorted: texts, numbers or booleans.
         extrapolation: `"clip"`, `"linear"` or `"error"` for values outside the training range.
-        line: for `"ps"`, the coefficients of the straight line: with them the functions add up to
-            x - `axis[0]`.
+        line: for `"ps"`, the coefficients of the straight line: with them the functions add up to x,
+            less some number.
     """
 
     kind: str

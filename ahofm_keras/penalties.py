@@ -13,6 +13,8 @@ DF_KINDS = ("2H-HH", "H")
 # Even knots on skewed data leave functions without any row below them. A direction that holds less than
 # this share of the Gram matrix counts as one that no row supports.
 _SUPPORT = 1e-10
+# Least penalty of a direction that is not free, in shares of the largest.
+_LEAST = 1e-20
 
 
 def difference_penalty(
@@ -37,7 +39,7 @@ def difference_penalty(
         return differences.T @ differences
     if size <= order:
         return np.zeros((size, size))
-    places = np.arange(size) if at is None else at
+    places = np.arange(size) if at is None else at / ((at[-1] - at[0]) / (size - 1))
     differences = np.eye(size)
     for own in range(1, order + 1):
         distances = (places[own:] - places[:-own]) / own
@@ -72,7 +74,11 @@ class DemmlerReinsch:
 
 
 def orthogonalise(
-    gram: np.ndarray, penalty: np.ndarray, rows: int, constraint: np.ndarray | None = None
+    gram: np.ndarray,
+    penalty: np.ndarray,
+    rows: int,
+    constraint: np.ndarray | None = None,
+    null_dimension: int | None = None,
 ) -> DemmlerReinsch:
     """Demmler-Reinsch orthogonalisation (the paper's Algorithm DRO), within a subspace if given.
 
@@ -86,6 +92,8 @@ def orthogonalise(
         penalty: P `(M, M)`.
         rows: n.
         constraint: Z `(M, r)` with orthonormal columns, e.g. of centred functions.
+        null_dimension: how many directions of the subspace the penalty leaves free, where it is known:
+            digits do not tell a free one from one that is bent only where a feature hardly spreads.
     """
     basis = np.eye(len(gram)) if constraint is None else constraint
     inner, inner_penalty = basis.T @ gram @ basis, basis.T @ penalty @ basis
@@ -97,8 +105,10 @@ def orthogonalise(
     shares, vectors = np.linalg.eigh((whitened + whitened.T) / 2)
     safe = np.clip(shares, _SUPPORT, 1.0)
     eigenvalues = (penalty_size / gram_size) * (1 - safe) / safe
-    null = _null_dimension(inner_penalty)
-    eigenvalues[len(eigenvalues) - null :] = 0.0
+    null = _null_dimension(inner_penalty) if null_dimension is None else null_dimension
+    reached = len(eigenvalues) - null
+    eigenvalues[:reached] = np.maximum(eigenvalues[:reached], _LEAST * eigenvalues.max(initial=0.0))
+    eigenvalues[reached:] = 0.0
     directions = solve_triangular(factor, vectors) / np.sqrt(safe * gram_size / rows)
     return DemmlerReinsch(basis @ directions, eigenvalues, shares > _SUPPORT, null)
 

@@ -12,10 +12,20 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.interpolate import BSpline
+from scipy.optimize import brentq
 
 # Points of the map's table in one knot interval: straight lines between them miss the spline by 1/2000
-# of the interval at most where neighbouring knots are twice as far apart.
+# of the interval where the next one is twice as long.
 _STEPS = 16
+# An interval may be longer than its neighbour by this factor, where there are enough knots. If an
+# outlier made the last interval a thousand times as long as that before, x as a smooth function of even
+# knots would take the rows of both.
+_GROWTH = 8.0
+# Shortest interval, in shares of the longest.
+_SHORTEST = 1e-13
+# Where the length of intervals is looked at: at shares of each knot interval, finer towards its ends.
+_CLOSE = 0.5 ** np.arange(45, 0, -1)
+_LOOKED_AT = np.concatenate([[0.0], _CLOSE, 1 - _CLOSE[-2::-1]])
 
 
 class Warp(NamedTuple):
@@ -24,7 +34,7 @@ class Warp(NamedTuple):
     Args:
         axis: raw values, rising.
         warped: values of the map at `axis`, from 0 to 1.
-        line: coefficients with which the functions add up to x - `axis[0]`; none on a circle.
+        line: coefficients with which the functions add up to x, less some number; none on a circle.
     """
 
     axis: np.ndarray
@@ -50,13 +60,18 @@ def learn_warp(
     if knots == "even" or not isinstance(knots, str):
         ends = np.array([np.min(x), np.max(x)] if isinstance(knots, str) else knots, float)
         return Warp(ends, np.array([0.0, 1.0]), _unless(cyclic, (ends[1] - ends[0]) * middles))
-    values, share = _distribution(x, halfway=knots == "adaptive")
-    line = _quantiles(middles, values - values[0], share, cyclic)
+    values, share = _distribution(x, intervals)
+    low, high = values[[0, -1]]
+    # Beside a far outlier the values close to each other keep their digits only around one of them.
+    anchor = values[np.searchsorted(share, 0.5)]
+    found = _place_knots(values - anchor, share, intervals, halfway=knots == "adaptive")
+    line = _beyond(middles, found, cyclic)
     place = np.linspace(0, intervals, _STEPS * intervals + 1)
-    spline = BSpline(np.arange(-degree, intervals + degree + 1), line, degree)
-    axis = values[0] + spline(place) - spline(0.0)
-    axis[0], axis[-1] = values[[0, -1]]
-    # Where values differ in their last digits only, so do points of the table, if at all.
+    spline = BSpline(np.arange(-degree, intervals + degree + 1), line, degree)(place)
+    # A circle may be cut elsewhere: its map starts at the smallest value all the same.
+    axis = anchor + spline + (low - anchor - spline[0] if cyclic else 0.0)
+    axis = np.maximum.accumulate(np.clip(axis, low, high))
+    axis[0], axis[-1] = low, high
     axis, chosen = np.unique(axis, return_index=True)
     warped = place[chosen] / intervals
     warped[-1] = 1.0
@@ -68,29 +83,91 @@ def _unless(cyclic: bool, line: np.ndarray) -> np.ndarray:
     return line[:0] if cyclic else line
 
 
-def _distribution(x: np.ndarray, halfway: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct values, and the share of rows below each, from 0 to 1; or halfway from their range to it.
+def _distribution(x: np.ndarray, intervals: int) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct values, and the share of rows below each, from 0 to 1.
 
-    Ties share the middle of their jump, so that an atom of many equal values spreads to both sides.
+    Ties share the middle of their jump, so that an atom of many equal values spreads to both sides. It
+    counts for the rows of one interval at the most: more knots would have nothing to tell apart.
     """
     values, counts = np.unique(np.asarray(x, float), return_counts=True)
+    counts = np.minimum(counts, len(x) / intervals)
     share = np.cumsum(counts) - counts / 2
-    share = (share - share[0]) / (share[-1] - share[0])
+    return values, (share - share[0]) / (share[-1] - share[0])
+
+
+def _place_knots(values: np.ndarray, share: np.ndarray, intervals: int, halfway: bool) -> np.ndarray:
+    """Knots `(intervals + 1,)` at quantiles, or halfway from even ones to these.
+
+    Beside an outlier even knots would be lost on the gap before it: there the rows alone decide.
+    """
     if halfway:
-        share = (share + (values - values[0]) / (values[-1] - values[0])) / 2
-    return values, share
+        range_below = (values - values[0]) / (values[-1] - values[0])
+        knots = _at_shares(values, (share + range_below) / 2, intervals)
+        if _differ_little(np.diff(knots)):
+            return knots
+    knots = _at_shares(values, share, intervals)
+    return knots if _differ_little(np.diff(knots)) else _grade(knots)
 
 
-def _quantiles(middles: np.ndarray, values: np.ndarray, share: np.ndarray, cyclic: bool) -> np.ndarray:
-    """The values at shares of the rows, which may lie beyond 0 and 1, by 1 at most.
+def _at_shares(values: np.ndarray, share: np.ndarray, intervals: int) -> np.ndarray:
+    return np.interp(np.linspace(0, 1, intervals + 1), share, values)
+
+
+def _differ_little(lengths: np.ndarray) -> bool:
+    """Whether no interval is much longer than its neighbour."""
+    longer, shorter = np.maximum(lengths[1:], lengths[:-1]), np.minimum(lengths[1:], lengths[:-1])
+    return bool((longer <= _GROWTH * shorter).all()) and bool((lengths > 0).all())
+
+
+def _grade(knots: np.ndarray) -> np.ndarray:
+    """Knots moved so that neighbouring intervals differ less.
+
+    As in graded meshes: with h(x) the length of an interval at x, of which there are 1 / h(x), h may
+    rise by log(growth) per unit of x. Short intervals stay where they are, among the rows; from there on
+    they grow. That takes some, so all become longer by one factor, and their number is as it was. Where
+    a third of them would not do to grow from the shortest to the longest, they grow faster.
+    """
+    lengths = np.diff(knots)
+    lengths = np.maximum(lengths, _SHORTEST * lengths.max())
+    intervals = len(lengths)
+    growth = max(_GROWTH, (lengths.max() / lengths.min()) ** (3 / intervals))
+    at = np.append((knots[:-1, None] + lengths[:, None] * _LOOKED_AT).reshape(-1), knots[-1])
+    at = np.maximum.accumulate(np.minimum(at, knots[-1]))
+    wanted = np.append(np.repeat(lengths, len(_LOOKED_AT)), lengths[-1])
+
+    def excess(factor: float) -> float:
+        return float(np.log(_count_intervals(at, factor * wanted, growth)[-1] / intervals))
+
+    least = most = 1.0
+    while excess(least) < 0:
+        least /= 2
+    while excess(most) > 0:
+        most *= 2
+    counts = _count_intervals(at, brentq(excess, least, most) * wanted, growth)
+    moved = np.interp(np.linspace(0, counts[-1], intervals + 1), counts, at)
+    moved[0], moved[-1] = knots[[0, -1]]
+    return moved
+
+
+def _count_intervals(at: np.ndarray, lengths: np.ndarray, growth: float) -> np.ndarray:
+    """How many intervals there are up to each point, if none is longer than its neighbours allow."""
+    rise = np.log(growth) * at
+    lengths = np.minimum.accumulate(lengths - rise) + rise
+    lengths = np.minimum.accumulate((lengths + rise)[::-1])[::-1] - rise
+    return np.concatenate([[0.0], np.cumsum(np.diff(at) * 2 / (lengths[1:] + lengths[:-1]))])
+
+
+def _beyond(middles: np.ndarray, knots: np.ndarray, cyclic: bool) -> np.ndarray:
+    """Places between and, by one interval at most, beyond the knots.
 
     On a line they are mirrored at the ends, where the spline then is exactly the first and last value;
     a circle goes round.
     """
+    even, reach = np.linspace(0, 1, len(knots)), knots[-1] - knots[0]
     below, above = middles < 0, middles > 1
     if cyclic:
         turns = above * 1.0 - below
-        return np.interp(middles - turns, share, values) + turns * values[-1]
+        return np.interp(middles - turns, even, knots) + turns * reach
     mirrored = np.where(below, -middles, np.where(above, 2 - middles, middles))
-    found = np.interp(mirrored, share, values)
-    return np.where(below, -found, np.where(above, 2 * values[-1] - found, found))
+    found = np.interp(mirrored, even, knots)
+    return np.where(below, 2 * knots[0] - found, np.where(above, 2 * knots[-1] - found, found))

@@ -22,6 +22,7 @@ from ahofm_keras.bases import (
     make_spline,
     spline_centres,
 )
+from ahofm_keras.penalties import difference_penalty
 from tests.reference import integer_splines
 
 DEGREES_AND_SIZES = [(degree, size) for degree in (1, 2, 3) for size in range(degree + 1, 41)]
@@ -171,13 +172,16 @@ def test_cyclic_splines_join_in_value_slope_and_curvature(size: int, knots: Any)
 # The warp
 
 
-def halfway(x: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distribution function (ties count half) and scaled range, both from 0 to 1."""
-    ordered = np.sort(x)
-    below, upto = np.searchsorted(ordered, at, "left"), np.searchsorted(ordered, at, "right")
-    share = (below + upto) / (2 * len(x))
-    first, last = np.mean(x == ordered[0]) / 2, 1 - np.mean(x == ordered[-1]) / 2
-    return (share - first) / (last - first), (at - ordered[0]) / (ordered[-1] - ordered[0])
+def wanted_shares(x: np.ndarray, intervals: int, knots: str) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct values and their share of the axis: of the rows below (ties count half, no value for more
+    than one interval), or halfway from their place in the range to it."""
+    values = np.unique(x)
+    weights = np.array([min(np.sum(x == value), len(x) / intervals) for value in values[:, None]])
+    below = np.concatenate([[0.0], np.cumsum((weights[1:] + weights[:-1]) / 2)])
+    shares = below / below[-1]
+    if knots == "adaptive":
+        shares = (shares + (values - values[0]) / (values[-1] - values[0])) / 2
+    return values, shares
 
 
 KNOTS = ["adaptive", "quantile", "even"]
@@ -205,40 +209,54 @@ def test_a_straight_line_is_in_the_basis(knots: Any, sample: str, degree: int, s
     basis = make_spline(x, size, degree=degree, knots=knots)
     axis, reach = np.asarray(basis.axis), basis.axis[-1] - basis.axis[0]
     at_points = evaluate_basis(basis, axis) @ basis.line
-    np.testing.assert_allclose(at_points, axis - axis[0], rtol=0, atol=1e-9 * reach)
+    np.testing.assert_allclose(at_points - at_points[0], axis - axis[0], rtol=0, atol=1e-9 * reach)
     # Between its points the table is straight where the warp is not: by 1/8 of its bend over a step.
     between = evaluate_basis(basis, x) @ basis.line
     bend = np.abs(np.diff(basis.line, n=2)).max(initial=0.0) / 16**2
-    assert np.abs(between - (x - axis[0])).max() <= 1.01 * bend / 8 + 1e-9 * reach
+    missed = (between - at_points[0]) - (x - axis[0])
+    assert np.abs(missed).max() <= 1.01 * bend / 8 + 1e-9 * reach
 
 
-@pytest.mark.parametrize("sample", SAMPLES)
+def worst_ratio(lengths: np.ndarray) -> float:
+    return float(np.maximum(lengths[1:] / lengths[:-1], lengths[:-1] / lengths[1:]).max(initial=1.0))
+
+
+@pytest.mark.parametrize("sample", set(SAMPLES) - {"many skewed"})
 @pytest.mark.parametrize("size", [4, 10, 40])
 @pytest.mark.parametrize("knots", ["adaptive", "quantile"])
 def test_functions_stand_at_quantiles(knots: str, size: int, sample: str) -> None:
     x = SAMPLES[sample]
     basis = make_spline(x, size, knots=knots)
-    middles = spline_centres(size, 3) / basis.intervals
-    inside = (middles >= 0) & (middles <= 1)
-    values = np.unique(x)
-    share, scaled = halfway(x, values)
-    wanted = share if knots == "quantile" else (share + scaled) / 2
     line = np.asarray(basis.line)
-    found = np.interp(line[inside] + x.min(), values, wanted)
-    np.testing.assert_allclose(found, middles[inside], rtol=0, atol=1e-9)
+    found = line[1:-1] - line[1] + x.min()
+    values, shares = wanted_shares(x, basis.intervals, knots)
+    wanted = np.interp(np.linspace(0, 1, basis.intervals + 1), shares, values)
+    if worst_ratio(np.diff(wanted)) <= 8:
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-9 * np.ptp(x))
+    assert worst_ratio(np.diff(found)) < 10
     # One function lies beyond each end: as far as another lies before it.
     np.testing.assert_allclose(line[[0, -1]], 2 * line[[1, -2]] - line[[2, -3]], rtol=1e-9)
 
 
-@pytest.mark.parametrize("sample", ["uniform", "skewed", "many skewed", "half zeros", "time stamps"])
+def test_most_samples_need_no_grading() -> None:
+    graded = []
+    for sample, x in SAMPLES.items():
+        if sample != "many skewed":
+            values, shares = wanted_shares(x, 17, "adaptive")
+            if worst_ratio(np.diff(np.interp(np.linspace(0, 1, 18), shares, values))) > 8:
+                graded.append(sample)
+    assert graded == []
+
+
+@pytest.mark.parametrize("sample", ["uniform", "skewed", "half zeros", "time stamps"])
 def test_smooth_functions_of_x_are_smooth_in_the_basis(sample: str) -> None:
-    """A map that followed every chance of the distribution left 0.002 to 0.08 of them."""
+    """A map that followed every chance of the distribution left 0.002 to 0.01 of them."""
     x = SAMPLES[sample]
     basis = evaluate_basis(make_spline(x, 20), x)
     scaled = (x - x.min()) / np.ptp(x)
-    for function, most in ((scaled, 2e-4), (scaled**2, 3e-3), (np.exp(-3 * scaled), 3e-3)):
+    for function in (scaled, scaled**2, np.exp(-3 * scaled)):
         coefficients, *_ = np.linalg.lstsq(basis, function, rcond=None)
-        assert np.std(function - basis @ coefficients) < most * np.std(function)
+        assert np.std(function - basis @ coefficients) < 5e-4 * np.std(function)
 
 
 def test_values_that_differ_in_their_last_digits_have_a_warp() -> None:
@@ -250,12 +268,63 @@ def test_values_that_differ_in_their_last_digits_have_a_warp() -> None:
     assert (np.diff(basis.line) > 0).all()
 
 
-def test_an_atom_takes_its_share_of_the_axis_on_both_sides() -> None:
+NORMAL = np.random.default_rng(6).normal(size=500)
+FAR = {
+    "one outlier": np.append(NORMAL, 1e4),
+    "a large negative one": np.append(NORMAL, -1e9),
+    "on both sides": np.append(NORMAL, [-100.0, 1e6]),
+    "a sentinel": np.append(NORMAL, np.full(50, -9999.0)),
+    "two clusters": np.concatenate([NORMAL, NORMAL + 1e4]),
+    "cauchy": np.random.default_rng(7).standard_cauchy(2000),
+}
+
+
+@pytest.mark.parametrize("knots", ["adaptive", "quantile"])
+@pytest.mark.parametrize("sample", FAR)
+def test_far_values_leave_knots_to_the_rows(sample: str, knots: str) -> None:
+    """Of 17 intervals, the middle nine tenths of close values have more than 4, or 2 in each cluster."""
+    basis = make_spline(FAR[sample], 20, knots=knots)
+    for centre in (0.0, 1e4) if sample == "two clusters" else (0.0,):
+        low, high = locate(basis, centre + np.quantile(NORMAL, [0.05, 0.95]))
+        assert high - low > (2 if sample == "two clusters" else 4)
+    assert worst_ratio(np.diff(basis.line)) < (100 if np.ptp(FAR[sample]) > 1e8 else 10)
+
+
+@pytest.mark.parametrize("knots", ["adaptive", "quantile"])
+@pytest.mark.parametrize("cyclic", [False, True], ids=["line", "circle"])
+@pytest.mark.parametrize("size", [4, 12, 300])
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.append(NORMAL, -1e16),
+        np.append(NORMAL, np.full(20, -1e20)),
+        np.array([0.0, 1.0, np.nextafter(1, 2)] * 5),
+        np.concatenate([1e-14 * NORMAL, 1 + 1e-14 * NORMAL]),
+        1e-160 * NORMAL,
+        1e150 * NORMAL,
+    ],
+    ids=["far", "many far", "last digit", "narrow clusters", "tiny", "huge"],
+)
+def test_hopeless_spreads_have_a_warp_all_the_same(
+    x: np.ndarray, size: int, cyclic: bool, knots: str
+) -> None:
+    basis = make_spline(x, size, knots=knots, cyclic=cyclic)
+    axis, warped = np.asarray(basis.axis), np.asarray(basis.warped)
+    assert (np.diff(axis) > 0).all()
+    assert (np.diff(warped) > 0).all()
+    assert (axis[0], axis[-1], warped[0], warped[-1]) == (x.min(), x.max(), 0.0, 1.0)
+    assert np.isfinite(evaluate_basis(basis, x)).all()
+    assert (np.diff(basis.line) > 0).all()
+    if not cyclic:
+        assert np.isfinite(difference_penalty(size, at=np.asarray(basis.line))).all()
+
+
+def test_an_atom_takes_one_interval_on_both_sides_together() -> None:
     x = np.concatenate([np.linspace(-1, 1, 500), np.zeros(500)])
-    basis = make_spline(x, 100, knots="quantile")
-    place = np.interp([-2e-2, 0.0, 2e-2], basis.axis, basis.warped)
-    assert place[1] == pytest.approx(0.5, abs=1e-3)
-    np.testing.assert_allclose(np.diff(place), 0.25, rtol=0, atol=0.02)
+    basis = make_spline(x, 103, knots="quantile")
+    place = locate(basis, np.array([-0.1, 0.0, 0.1]))
+    # The zeros count for 10 of 510 rows, 25 others lie between 0 and 0.1.
+    np.testing.assert_allclose(np.diff(place), 100 * (25 + 5) / 510, rtol=0, atol=0.7)
 
 
 def test_a_pair_gives_the_ends_of_an_even_axis() -> None:

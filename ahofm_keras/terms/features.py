@@ -216,11 +216,13 @@ def _learn(
     else:
         basis = _make_basis(request, values, distinct, pool.extrapolation, spec)
     gram, means = _gram(basis, values)
+    centred = request.center and basis.kind != "linear"
     orthogonal = orthogonalise(
         gram,
         _penalty(basis),
         len(values),
-        center_basis(means) if request.center and basis.kind != "linear" else None,
+        center_basis(means) if centred else None,
+        max(_count_free(basis) - centred, 0),
     )
     feature = Feature(
         learn_expression(expression, pool.columns),
@@ -305,6 +307,11 @@ def _penalty(basis: Basis) -> np.ndarray:
         return difference_penalty(basis.size, cyclic=True)
     # Straight is what is straight in x, wherever the knots are.
     return difference_penalty(basis.size, at=np.asarray(basis.line))
+
+
+def _count_free(basis: Basis) -> int:
+    """Functions that the penalty leaves free: constants, and straight lines but on a circle."""
+    return {"ps": min(2, basis.size), "cp": 1}.get(basis.kind, 0)
 
 
 def _gram(basis: Basis, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

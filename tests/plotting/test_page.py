@@ -72,7 +72,7 @@ def test_what_is_left_out_is_told(model):
     rest = interactions(model, 2, top=1).attrs["rest"]
     text = page_texts(axes)
     assert "not shown: 3 more main effects" in text
-    assert f"not shown: 5 more pairs ({100 * rest:.0f}" in text.replace("%", "")
+    assert f"not shown: 5 more pairs ({percent(rest)} of" in text
     assert "(gaussian)" in text
 
 
