@@ -221,7 +221,7 @@ def worst_ratio(lengths: np.ndarray) -> float:
     return float(np.maximum(lengths[1:] / lengths[:-1], lengths[:-1] / lengths[1:]).max(initial=1.0))
 
 
-@pytest.mark.parametrize("sample", set(SAMPLES) - {"many skewed"})
+@pytest.mark.parametrize("sample", [sample for sample in SAMPLES if sample != "many skewed"])
 @pytest.mark.parametrize("size", [4, 10, 40])
 @pytest.mark.parametrize("knots", ["adaptive", "quantile"])
 def test_functions_stand_at_quantiles(knots: str, size: int, sample: str) -> None:
@@ -287,7 +287,7 @@ def test_far_values_leave_knots_to_the_rows(sample: str, knots: str) -> None:
     for centre in (0.0, 1e4) if sample == "two clusters" else (0.0,):
         low, high = locate(basis, centre + np.quantile(NORMAL, [0.05, 0.95]))
         assert high - low > (2 if sample == "two clusters" else 4)
-    assert worst_ratio(np.diff(basis.line)) < (100 if np.ptp(FAR[sample]) > 1e8 else 10)
+    assert worst_ratio(np.diff(basis.line)) < (100 if np.ptp(FAR[sample]) > 1e5 else 10)
 
 
 @pytest.mark.parametrize("knots", ["adaptive", "quantile"])
