@@ -60,11 +60,11 @@ def learn_warp(
     if knots == "even" or not isinstance(knots, str):
         ends = np.array([np.min(x), np.max(x)] if isinstance(knots, str) else knots, float)
         return Warp(ends, np.array([0.0, 1.0]), _unless(cyclic, (ends[1] - ends[0]) * middles))
-    values, share = _distribution(x, intervals)
+    values, counts = np.unique(np.asarray(x, float), return_counts=True)
     low, high = values[[0, -1]]
     # Beside a far outlier the values close to each other keep their digits only around one of them.
-    anchor = values[np.searchsorted(share, 0.5)]
-    found = _place_knots(values - anchor, share, intervals, halfway=knots == "adaptive")
+    anchor = values[np.searchsorted(np.cumsum(counts), len(x) / 2)]
+    found = _place_knots(values - anchor, counts, intervals, halfway=knots == "adaptive")
     line = _beyond(middles, found, cyclic)
     place = np.linspace(0, intervals, _STEPS * intervals + 1)
     spline = BSpline(np.arange(-degree, intervals + degree + 1), line, degree)(place)
@@ -83,34 +83,30 @@ def _unless(cyclic: bool, line: np.ndarray) -> np.ndarray:
     return line[:0] if cyclic else line
 
 
-def _distribution(x: np.ndarray, intervals: int) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct values, and the share of rows below each, from 0 to 1.
-
-    Ties share the middle of their jump, so that an atom of many equal values spreads to both sides. It
-    counts for the rows of one interval at the most: more knots would have nothing to tell apart.
-    """
-    values, counts = np.unique(np.asarray(x, float), return_counts=True)
-    counts = np.minimum(counts, len(x) / intervals)
-    share = np.cumsum(counts) - counts / 2
-    return values, (share - share[0]) / (share[-1] - share[0])
-
-
-def _place_knots(values: np.ndarray, share: np.ndarray, intervals: int, halfway: bool) -> np.ndarray:
+def _place_knots(values: np.ndarray, counts: np.ndarray, intervals: int, halfway: bool) -> np.ndarray:
     """Knots `(intervals + 1,)` at quantiles, or halfway from even ones to these.
 
-    Beside an outlier even knots would be lost on the gap before it: there the rows alone decide.
+    Where neighbouring intervals would differ too much, values that many rows share count for the rows of
+    one interval: more knots would have nothing to tell apart there. If that does not help, as beside an
+    outlier, where even knots would be lost on the gap before it, the rows alone decide.
     """
+    shares, fewer = _shares(counts), _shares(np.minimum(counts, counts.sum() / intervals))
+    ways = [shares, fewer]
     if halfway:
         range_below = (values - values[0]) / (values[-1] - values[0])
-        knots = _at_shares(values, (share + range_below) / 2, intervals)
+        ways = [(shares + range_below) / 2, (fewer + range_below) / 2, fewer]
+    for way in ways:
+        knots = np.interp(np.linspace(0, 1, intervals + 1), way, values)
         if _differ_little(np.diff(knots)):
             return knots
-    knots = _at_shares(values, share, intervals)
-    return knots if _differ_little(np.diff(knots)) else _grade(knots)
+    return _grade(knots)
 
 
-def _at_shares(values: np.ndarray, share: np.ndarray, intervals: int) -> np.ndarray:
-    return np.interp(np.linspace(0, 1, intervals + 1), share, values)
+def _shares(counts: np.ndarray) -> np.ndarray:
+    """The share of rows below each value, from 0 to 1; ties share the middle of their jump."""
+    below = np.cumsum(counts) - counts / 2
+    shares: np.ndarray = (below - below[0]) / (below[-1] - below[0])
+    return shares
 
 
 def _differ_little(lengths: np.ndarray) -> bool:
