@@ -38,7 +38,7 @@ def test_huge_counts_are_fitted() -> None:
     data = count_frame()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The fit reached its last", ak.AhofmWarning)
-        model, _ = fit_new("y ~ ahofm(x0, x1, D=2, F=2)", data, "poisson", epochs=150)
+        model, _ = fit_new("y ~ ahofm(x0, x1, D=2, F=2)", data, "poisson", epochs=60, seed=2)
     assert_finite(model, data)
     error = model.predict(data, type="link") - (12 + 3 * data.x0 + data.x0 * data.x1)
     assert np.sqrt(np.mean(error**2)) < 0.1
