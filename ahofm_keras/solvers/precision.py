@@ -58,11 +58,14 @@ class Precision:
 
 
 def _cholesky(matrix: np.ndarray) -> np.ndarray:
-    """Upper factor of a matrix with unit diagonal; equal columns get the ridge that they need."""
+    """Upper factor of a matrix with unit diagonal; equal columns get the ridge that they need.
+
+    Of what is no Gram matrix there is none: its evidence, which is no number, is better than no other.
+    """
     # The transpose is the same matrix in LAPACK's order of entries.
     factor, failed = lapack.dpotrf(matrix.T, lower=0, clean=1)
     ridge = 1e-14
     while failed and ridge < 1:
         factor, failed = lapack.dpotrf(matrix + ridge * np.eye(len(matrix)), lower=0, clean=1)
         ridge *= 10
-    return factor
+    return np.full_like(factor, np.nan) if failed else factor

@@ -16,7 +16,7 @@ _STEPS = 15
 _LEAST_GAIN = 0.01
 # What gains the evidence less is left as it is.
 _WORTH = 0.01
-# Of the Gram matrix: what the others leave is not less, but for rounding.
+# Of the Gram matrix: where the others leave less, they leave nothing but rounding.
 _LEAST_LEFT = 1e-12
 
 
@@ -94,7 +94,27 @@ def left_for(
     products = np.where(loose[:, None], np.eye(len(own)) - inverse * precisions, own_gram - explained)
     sums = np.where(loose, solution.mean[own], rhs[own] - gram[own] @ solution.mean)
     left = np.linalg.solve(rows, np.column_stack([products, sums]))
-    system = (left[:, :-1] + left[:, :-1].T) / 2
-    diagonal = np.diag_indices_from(system)
-    system[diagonal] = np.maximum(system[diagonal], _LEAST_LEFT * own_gram.diagonal())
-    return system, left[:, -1]
+    return _without_rounding(left[:, :-1], left[:, -1], own_gram.diagonal())
+
+
+def _without_rounding(
+    left: np.ndarray, sums: np.ndarray, sizes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """S as X' M X is, with no negative eigenvalue, and r = X' M y in its range.
+
+    Where the others explain a group almost exactly, the digits of what they leave are lost. How much of S
+    is rounding, its most negative eigenvalue tells.
+
+    Args:
+        left, sums: S and r as computed.
+        sizes: diagonal of the group's own Gram matrix.
+    """
+    scale = np.sqrt(np.where(sizes > 0, sizes, 1.0))
+    scaled = left / scale / scale[:, None]
+    values, vectors = np.linalg.eigh((scaled + scaled.T) / 2)
+    known = values > max(_LEAST_LEFT, -values[0])
+    if known.all():
+        return (left + left.T) / 2, sums
+    values, vectors = values[known], vectors[:, known]
+    outer, inner = scale[:, None] * vectors, vectors / scale[:, None]
+    return (outer * values) @ outer.T, outer @ (inner.T @ sums)

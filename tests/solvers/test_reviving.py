@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,25 @@ def test_what_the_others_leave_against_dense_algebra(shift: float) -> None:
     np.testing.assert_allclose(system, expected, rtol=1e-6, atol=1e-8 * size)
     left = rhs[own] - gram[np.ix_(own, others)] @ across[:, -1]
     np.testing.assert_allclose(sums, left, rtol=1e-6, atol=1e-8 * np.abs(left).max())
+
+
+@pytest.mark.parametrize("apart", [1e-6, 1e-8, 0.0])
+def test_what_almost_equal_columns_leave_is_a_gram_matrix(apart: float) -> None:
+    data = waves_frame()
+    data["x1"] = data.x0 + apart * data.x1
+    prior, gram, rhs = linear_system(make_engine("y ~ s(x0, k=20) + s(x1, k=20)", data))
+    prior.parameters = prior.parameters - 25.0
+    solution = prior.solve(gram, rhs, 0.3)
+    system, sums = left_for(prior, 0, solution, gram, rhs)
+    scale = 1 / np.sqrt(gram.diagonal()[prior.groups == 0])
+    values, vectors = np.linalg.eigh(system * scale * scale[:, None])
+    assert values[0] > -1e-14
+    nothing = values < 1e-12
+    assert nothing.any()
+    np.testing.assert_allclose(vectors[:, nothing].T @ (scale * sums), 0, atol=1e-8 * np.abs(sums).max())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert _find(prior, solution, gram, rhs, 0.3).keys() <= {0, 1}
 
 
 def test_a_smooth_that_went_straight_bends_again() -> None:
