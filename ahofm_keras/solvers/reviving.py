@@ -102,8 +102,8 @@ def _without_rounding(
 ) -> tuple[np.ndarray, np.ndarray]:
     """S as X' M X is, with no negative eigenvalue, and r = X' M y in its range.
 
-    Where the others explain a group almost exactly, the digits of what they leave are lost. How much of S
-    is rounding, its most negative eigenvalue tells.
+    Where the others explain a group almost exactly, the digits of what they leave are lost. How much of
+    S is rounding, its most negative eigenvalue tells.
 
     Args:
         left, sums: S and r as computed.
