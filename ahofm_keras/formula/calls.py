@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ahofm_keras.formula.expressions import ExpressionReader
+from ahofm_keras.formula.habits import ARGUMENTS, TERMS, hint, hint_for_value
 from ahofm_keras.formula.margins import check_margins, order_by_margin, said_of_margin
 from ahofm_keras.formula.options import TERM_CALLS, TermCall, check_orders, list_features, sort_orders
 from ahofm_keras.formula.source import shorten
@@ -117,7 +118,7 @@ class _CallReader:
             if option not in self.call.options:
                 known = ", ".join(f"`{known}`" for known in sorted(self.call.options)) or "none"
                 message = f"Unknown argument `{shorten(option)}` of `{self.name}()`. Known: {known}."
-                raise self.error(message, keyword)
+                raise self.error(message + hint(ARGUMENTS, option), keyword)
             if option in options:
                 raise self.error(f"`{option}` stands twice in `{self.name}()`.", keyword)
             options[option] = self._value(option, keyword)
@@ -128,7 +129,7 @@ class _CallReader:
         expected = self.call.options[option](value)
         if expected:
             raise self.error(
-                f"`{option}` of `{self.name}()` must be {expected}.\n"
+                f"`{option}` of `{self.name}()` must be {expected}.{hint_for_value(option, value)}\n"
                 f"    Received: {self.reader.shown(keyword)}.",
                 keyword,
             )
@@ -148,9 +149,10 @@ class _CallReader:
             return tuple(self._literal(item) for item in node.elts)
         if isinstance(node, ast.Dict):
             return {self._key(key): self._literal(value) for key, value in _pairs(node)}
+        called = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
         raise self.error(
             f"`{self.reader.shown(node)}` is no plain value: a number, text, tuple, dict, "
-            "True, False or None was expected.",
+            f"True, False or None was expected.{hint(TERMS, called)}",
             node,
         )
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ahofm_keras.errors import FormulaError
+from ahofm_keras.formula.habits import SIGNS, TERMS, hint
 from ahofm_keras.formula.options import TERM_CALLS
 from ahofm_keras.formula.source import Snippet, shorten
 from ahofm_keras.formula.tokens import parse_python
@@ -151,7 +152,8 @@ class ExpressionReader:
     def _not_an_expression(self, node: ast.expr) -> FormulaError:
         sign = _unknown_sign(node)
         if sign:
-            return self.error(f"`{sign}` is not known here. Known: `+`, `-`, `*`, `/`, `**`.", node)
+            message = f"`{sign}` is not known here. Known: `+`, `-`, `*`, `/`, `**`.{hint(SIGNS, sign)}"
+            return self.error(message, node)
         if isinstance(node, ast.BinOp | ast.UnaryOp):
             quoted = shorten(quote_column(self.written(node)))
             message = f"Arithmetic stands in `I(...)`: write `I({self.shown(node)})`."
@@ -225,11 +227,11 @@ class ExpressionReader:
     def _unknown(self, name: str, node: ast.AST) -> FormulaError:
         known = sorted({*TERM_CALLS, *CALLABLE, "C", "I", "Q"})
         close = difflib.get_close_matches(shorten(name), known, n=1)
-        hint = f" Did you mean `{close[0]}`?" if close else ""
+        meant = f" Did you mean `{close[0]}`?" if close else ""
         terms = ", ".join(f"`{term}`" for term in sorted(TERM_CALLS))
         functions = ", ".join(f"`{function}`" for function in ("C", "I", "Q", *CALLABLE))
         return self.error(
-            f"Unknown term `{shorten(name)}`.{hint}\n    Known terms: {terms}.\n"
+            f"Unknown term `{shorten(name)}`.{hint(TERMS, name) or meant}\n    Known terms: {terms}.\n"
             f"    Known functions: {functions}.",
             node,
         )

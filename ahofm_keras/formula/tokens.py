@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ahofm_keras.errors import FormulaError
+from ahofm_keras.formula.habits import SIGNS, hint
 from ahofm_keras.formula.source import QUOTED, Source, shorten
 from ahofm_keras.transforms import is_number_word, quote_column
 
@@ -108,7 +109,8 @@ def split_arguments(tokens: Sequence[Token]) -> list[list[Token]]:
 def unknown_sign(source: Source, token: Token, known: Sequence[str] = OPERATORS) -> FormulaError:
     """The error for a sign that has a meaning in Python, but none at this place."""
     listed = ", ".join(f"`{sign}`" for sign in known)
-    return source.error(f"`{token.text}` is not known here. Known: {listed}.", token.start, token.end)
+    message = f"`{token.text}` is not known here. Known: {listed}.{hint(SIGNS, token.text)}"
+    return source.error(message, token.start, token.end)
 
 
 def _words(source: Source) -> Iterator[Token]:

@@ -182,7 +182,8 @@ OPTIONS: list[Row] = [
      "`sp` of `s()` must be a number of at least 0.\n    Received: sp=-1."),
     ('y ~ s(x, bs="tp")',
      '         ^^^^^^^',
-     "`bs` of `s()` must be one of 'ps', 'cp', 're'.\n    Received: bs=\"tp\"."),
+     "`bs` of `s()` must be one of 'ps', 'cp', 're'. Leave `bs` out for a P-spline; "
+     '`knots="quantile"` puts knots where the rows are.\n    Received: bs="tp".'),
     ("y ~ s(x, knots=(24, 0))",
      "         ^^^^^^^^^^^^^",
      "`knots` of `s()` must be the two ends of the axis in rising order, e.g. (0, 24).\n"

@@ -1,0 +1,46 @@
+"""What users of mgcv, lme4, R and pyGAM write, and what it is called here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+ARGUMENTS = {
+    "by": "A curve for each group is `s(x) + ti(x, g)`, or `afm(x, g)`.",
+    "fx": "`sp=0` leaves a smooth without penalty.",
+    "lam": "That is `sp` here.",
+    "m": "The penalty is of second differences.",
+    "n_splines": "That is `k` here.",
+    "xt": "There is nothing like it here.",
+}
+_LEFT_OUT = 'Leave `bs` out for a P-spline; `knots="quantile"` puts knots where the rows are.'
+BASES = {
+    "cc": 'A cyclic spline is bs="cp".',
+    "fs": "A curve for each group is `s(x) + ti(x, g)`, or `afm(x, g)`.",
+    **dict.fromkeys(("ad", "bs", "cr", "cs", "ds", "gp", "tp", "ts"), _LEFT_OUT),
+}
+SIGNS = {"^": "A power is written `**`.", "|": "A random intercept of `g` is `s(g)`."}
+TERMS = {
+    "c": "Several values are written `(0, 1)`.",
+    "f": "A category is written `x` or `C(x)`.",
+    "factor": "A category is written `C(x)`.",
+    "l": "A linear term is written `x`.",
+    "lo": "A smooth is written `s(x)`.",
+    "t2": "A tensor product is `te(x1, x2)` or `ti(x1, x2)`.",
+}
+_VALUES = {"TRUE": "Write True.", "FALSE": "Write False.", "NULL": "Leave it out.", "NA": "Write None."}
+
+
+def hint(habits: Mapping[str, str], word: str) -> str:
+    """What to write instead, as a sentence after another; nothing where the word is not known."""
+    return f" {habits[word]}" if word in habits else ""
+
+
+def hint_for_value(option: str, value: Any) -> str:
+    """The same for the value of an option, or for one of several."""
+    for word in value if isinstance(value, tuple) else (value,):
+        if isinstance(word, str):
+            found = hint(BASES, word) if option == "bs" else hint(_VALUES, word)
+            if found:
+                return found
+    return ""
