@@ -341,7 +341,8 @@ def test_a_level_that_was_not_seen_leaves_the_margins_own_effect() -> None:
     layer.assign_coordinates(weights)
     new = pd.DataFrame({"x": [0.2, 0.7], "g": ["a", "new"]})
     with pytest.warns(
-        AhofmWarning, match="Levels not seen in training contribute 0: `g` in 1 of 2 rows"
+        AhofmWarning,
+        match="Levels not seen in training count as the average of the training rows: `g` in 1 of 2 rows",
     ):
         found = model.predict(new, type="terms")["te(x, g)"].to_numpy()
     feature = model.design.features[0]

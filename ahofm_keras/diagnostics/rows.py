@@ -12,6 +12,8 @@ import pandas as pd
 from ahofm_keras.errors import AhofmWarning, DataError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.reading import as_response, read_response, read_weight
+from ahofm_keras.terms import Variable
+from ahofm_keras.terms.margins import Margin
 from ahofm_keras.transforms import evaluate_expression
 
 
@@ -97,16 +99,28 @@ def _predict_link(
 
 
 def rows_outside(model: AdditiveModel, rows: CheckedRows) -> dict[str, int]:
-    """How many values of each number lie outside the training range."""
+    """How many values of each number lie outside the range that its terms know."""
     found = {}
     assert model.design.margins is not None
     for variable, margin in zip(model.design.variables(), model.design.margins.single, strict=True):
-        if not variable.is_category:
+        ends = _known_range(variable, margin)
+        if ends is not None:
             values = np.asarray(evaluate_expression(variable.expression, rows.columns))
-            count = int(np.sum((values < margin.low) | (values > margin.high)))
+            count = int(np.sum((values < ends[0]) | (values > ends[1])))
             if count:
                 found[variable.label] = count
     return found
+
+
+def _known_range(variable: Variable, margin: Margin) -> tuple[float, float] | None:
+    """The ends of its knots, which may be given, or of the training rows; none of a circle."""
+    bases = [feature.basis for feature in variable.features]
+    if variable.is_category or (not variable.products and all(basis.period for basis in bases)):
+        return None
+    lines = [basis.axis for basis in bases if basis.kind == "ps"]
+    if variable.products or not lines:
+        return margin.low, margin.high
+    return max(axis[0] for axis in lines), min(axis[-1] for axis in lines)
 
 
 def _find_rows(

@@ -66,7 +66,9 @@ def _report_unseen_levels(design: Design, columns: Columns) -> None:
                 f"{_plain(values[row])!r})"
             )
     if notes:
-        warn(f"Levels not seen in training contribute 0: {'; '.join(notes)}.")
+        warn(
+            f"Levels not seen in training count as the average of the training rows: {'; '.join(notes)}."
+        )
 
 
 def _plain(value: Any) -> Any:

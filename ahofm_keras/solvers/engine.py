@@ -162,14 +162,15 @@ class Engine:
         parts = []
         for chunk in read_chunks(self.design, rows, self.shift, self._kernels):
             self._evaluate(chunk, random=False)
-            parts.append(self._mean(chunk))
+            parts.append(self.mean(chunk))
         return np.concatenate(parts)
 
     def on_rows(self, read: Callable[[Chunk], np.ndarray]) -> np.ndarray:
         """Something of every chunk, for all training rows."""
         return np.concatenate([read(chunk) for chunk in self.chunks])
 
-    def _mean(self, chunk: Chunk) -> np.ndarray:
+    def mean(self, chunk: Chunk) -> np.ndarray:
+        """Mean response of the rows of a chunk."""
         return self.family.inverse_link(chunk.offset + self.scale * chunk.fit(), np)
 
     # Working response and weights ---------------------------------------------------------------
@@ -185,7 +186,7 @@ class Engine:
         if self.family.scaled:
             chunk.target = (chunk.y - chunk.offset) / self.scale
             return
-        mean = self.family.rough_mean(chunk.y, self._average) if start else self._mean(chunk)
+        mean = self.family.rough_mean(chunk.y, self._average) if start else self.mean(chunk)
         eta = self.family.link_function(mean) if start else chunk.offset + self.scale * chunk.fit()
         slope = np.maximum(self.family.slope(mean), _LEAST_SLOPE)
         variance = np.maximum(self.family.variance(mean), _LEAST_SLOPE)
@@ -308,7 +309,7 @@ class Engine:
 
     def deviance(self) -> float:
         """Sum of the unit deviances at the mean, in the response's units."""
-        parts = (self.family.unit_deviance(c.y, self._mean(c), np) @ c.case_weight for c in self.chunks)
+        parts = (self.family.unit_deviance(c.y, self.mean(c), np) @ c.case_weight for c in self.chunks)
         return float(sum(parts))
 
     def objective(self) -> float:

@@ -16,6 +16,9 @@ from ahofm_keras.solvers.posterior import forget_posterior
 from ahofm_keras.solvers.progress import SweepLine
 from ahofm_keras.solvers.weights import write_weights
 
+# A fitted probability that is closer to 0 or 1 is none.
+_CERTAIN = 1e-8
+
 Logs = dict[str, float]
 Steps = Iterator[Engine | None]
 
@@ -109,7 +112,23 @@ def run_sweeps(
         # With further starts no single fit is there to go on from.
         advice = "Raise `epochs`." if job.restarts else "Call `fit` again to go on, or raise `epochs`."
         warn(f"{NOT_CONVERGED} (sweep {epochs}) before it converged. {advice}")
+    if engine is not None:
+        _warn_of_separation(engine)
     return history
+
+
+def _warn_of_separation(engine: Engine) -> None:
+    """Where terms tell classes apart exactly, their coefficients grow without end."""
+    if engine.family.name != "bernoulli":
+        return
+    means = engine.on_rows(engine.mean)
+    certain = int(np.sum((means < _CERTAIN) | (means > 1 - _CERTAIN)))
+    if certain:
+        warn(
+            f"Fitted probabilities are 0 or 1 in {certain:,} of {len(means):,} rows: the model tells "
+            "the classes apart there without error, and coefficients and standard errors of what does "
+            "so have no meaning. Leave it out, or write a linear term as `s()`, which is penalised."
+        )
 
 
 def _leave_weights(model: Any, engine: Engine) -> None:

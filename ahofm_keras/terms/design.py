@@ -170,7 +170,7 @@ class _Fitter:
             self.terms.append(replace(term, label=f"{term.label} #{copies + 1}") if copies else term)
         rows = len(next(iter(self.columns.values())))
         self._check_rows(rows)
-        warn_of_doubles(self.terms, self.pool.features)
+        warn_of_doubles(self.terms, self.pool.features, self.columns)
         self.smoother.warn()
         features, terms = tuple(self.pool.features), tuple(self.terms)
         variables = find_variables(features, terms)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import keras
 import numpy as np
 import pandas as pd
@@ -175,6 +177,24 @@ def test_values_outside_the_range_and_clipped_residuals_are_counted(right) -> No
     assert value["clipped residuals"] == 1
     assert "Outside the training range: `x` in 1 row, `z` in 1 row." in found.verdicts
     assert "1 row is as good as impossible under the model." in found.verdicts
+
+
+def test_a_circle_has_no_outside_and_given_knots_reach_further() -> None:
+    hour = np.linspace(1, 23, 200)
+    data = pd.DataFrame({"hour": hour, "y": np.sin(hour / 24 * 2 * np.pi)})
+    at_night = data.assign(hour=np.linspace(-5, 24, 200))
+    for smooth, outside in {
+        "s(hour, bs='cp', knots=(0, 24))": 0,
+        "s(hour, knots=(-2, 24))": int((at_night.hour < -2).sum()),
+        "s(hour)": int(((at_night.hour < 1) | (at_night.hour > 23)).sum()),
+        "hour": int(((at_night.hour < 1) | (at_night.hour > 23)).sum()),
+    }.items():
+        model = ak.AdditiveModel(f"y ~ {smooth}", data)
+        model.fit(data, verbose=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ak.AhofmWarning)
+            found = check(model, at_night).tests.set_index("check")["value"]
+        assert found["values outside range"] == outside
 
 
 def test_a_row_that_decides_its_own_fit_is_found() -> None:

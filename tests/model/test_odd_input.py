@@ -18,7 +18,8 @@ def test_unseen_level_contributes_nothing_and_warns(models: SimpleNamespace) -> 
     with pytest.warns(ak.AhofmWarning) as caught:
         terms = models.mixed.predict(data, type="terms")
     assert [str(w.message) for w in caught] == [
-        "Levels not seen in training contribute 0: `g` in 1 of 60 rows (first at row 4: 'zz')."
+        "Levels not seen in training count as the average of the training rows: `g` in 1 of 60 rows "
+        "(first at row 4: 'zz')."
     ]
     assert caught[0].filename == __file__
     assert terms.g[4] == 0.0
@@ -32,7 +33,8 @@ def test_unseen_number_is_written_plainly() -> None:
     with pytest.warns(ak.AhofmWarning) as caught:
         model.predict({"k": 9})
     assert str(caught[0].message) == (
-        "Levels not seen in training contribute 0: `C(k)` in 1 of 1 rows (first at row 0: 9.0)."
+        "Levels not seen in training count as the average of the training rows: `C(k)` in 1 of 1 rows "
+        "(first at row 0: 9.0)."
     )
 
 
@@ -44,6 +46,37 @@ def test_unseen_level_of_an_interaction_contributes_nothing() -> None:
     assert terms.loc[1, "s(g)"] == 0.0
     assert terms.loc[1, "ahofm(x1, g)[2]"] == 0.0
     assert terms.loc[1, "s(x1)"] == terms.loc[0, "s(x1)"]
+
+
+NUMBERS = DATA.x1.round(3).astype(str)
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (NUMBERS, "60 of 60 are numbers: it is"),
+        (NUMBERS.where(DATA.index > 2, "n/a"), "57 of 60 are numbers (another: 'n/a'): it is"),
+        (pd.Series(np.resize([*"123456789", "?"], ROWS)), "54 of 60 are numbers (another: '?'): it is"),
+    ],
+    ids=["all", "all but some", "whole"],
+)
+def test_numbers_that_were_read_as_texts_are_noticed(texts: pd.Series, said: str) -> None:
+    data = DATA.assign(**{"a b": texts})
+    with pytest.warns(ak.AhofmWarning) as caught:
+        ak.AdditiveModel('y ~ s(Q("a b"))', data)
+    message = str(caught[0].message)
+    assert message.startswith(f"Column `a b` holds texts, of which {said} taken as a category with ")
+    assert 'Write `C(Q("a b"))` if that is meant' in message
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_that_are_names_are_not_noticed() -> None:
+    names = pd.Series(np.resize(["1", "2", "10"], ROWS))
+    ak.AdditiveModel("y ~ s(k)", DATA.assign(k=names))
+    ak.AdditiveModel("y ~ s(k)", DATA.assign(k=NUMBERS.astype("category")))
+    ak.AdditiveModel("y ~ s(C(k))", DATA.assign(k=NUMBERS))
+    ak.AdditiveModel("y ~ s(k)", DATA.assign(k=np.resize(["1.5", "a", "b"], ROWS)))
 
 
 def test_clipping_warns_and_equals_the_end_of_the_range(models: SimpleNamespace) -> None:

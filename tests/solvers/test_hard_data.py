@@ -44,6 +44,7 @@ def test_huge_counts_are_fitted() -> None:
     assert np.sqrt(np.mean(error**2)) < 0.1
 
 
+@pytest.mark.filterwarnings("ignore:Fitted probabilities are 0 or 1")
 @pytest.mark.parametrize("formula", ["y ~ ahofm(x0, x1, D=2, F=2)", "y ~ x0 + s(x1)"])
 def test_separated_classes_are_fitted(formula: str) -> None:
     data = pair_frame(200, 2)
@@ -53,6 +54,25 @@ def test_separated_classes_are_fitted(formula: str) -> None:
         model, _ = fit_new(formula, data, "bernoulli", epochs=150)
     assert_finite(model, data)
     assert ((model.predict(data) > 0.5) == (data.y > 0.5)).mean() > 0.97
+
+
+@pytest.mark.parametrize("solver", ["variational", "bcd"])
+def test_separated_classes_are_noticed(solver: str) -> None:
+    data = pair_frame(200, 2)
+    data["y"] = (data.x0 > 0.1).astype(float)
+    with pytest.warns(ak.AhofmWarning) as caught:
+        ak.AdditiveModel("y ~ x0", data, family="bernoulli").fit(data, solver=solver, verbose=0)
+    told = next(str(w.message) for w in caught if "Fitted probabilities" in str(w.message))
+    count = int(told.removeprefix("Fitted probabilities are 0 or 1 in ").partition(" of 200 rows")[0])
+    assert 150 < count <= 200
+
+
+@pytest.mark.filterwarnings("error")
+def test_classes_that_are_not_separated_are_not_noticed() -> None:
+    data = pair_frame(200, 2)
+    data["y"] = (data.x0 > 0.1).astype(float)
+    data.loc[:20, "y"] = 1 - data.y[:21]
+    fit_new("y ~ x0", data, "bernoulli")
 
 
 def hard_frame(family: str, rows: int = 60) -> pd.DataFrame:
@@ -93,6 +113,8 @@ def test_more_features_than_rows_are_fitted(seed: int) -> None:
     assert np.mean((model.predict(fresh) - fresh.x0) ** 2) < 0.6 * np.var(fresh.x0)
 
 
+# The last of the weights leave one class.
+@pytest.mark.filterwarnings("ignore:Fitted probabilities are 0 or 1")
 def test_class_weights_shift_the_mean() -> None:
     data = pair_frame(200, 2, "bernoulli")
     means = []

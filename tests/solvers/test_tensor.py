@@ -46,7 +46,7 @@ def true_surface(data: pd.DataFrame) -> np.ndarray:
 
 
 def means(engine: Engine) -> np.ndarray:
-    return np.concatenate([engine._mean(chunk) for chunk in engine.chunks])
+    return np.concatenate([engine.mean(chunk) for chunk in engine.chunks])
 
 
 def descended(formula: str, data: pd.DataFrame, family: str = "gaussian") -> Engine:

@@ -14,10 +14,10 @@ from tests.terms.common import DATA, fit
 # What cannot be reached
 
 
-def warned(formula: str) -> tuple[Design, list[str]]:
+def warned(formula: str, data: pd.DataFrame = DATA) -> tuple[Design, list[str]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        design = fit(formula)
+        design = fit(formula, data)
     assert all(issubclass(warning.category, AhofmWarning) for warning in caught)
     return design, [str(warning.message) for warning in caught]
 
@@ -225,6 +225,18 @@ def test_fewer_rows_than_coefficients_are_an_error() -> None:
         "The formula needs at least 6 rows (4 linear coefficients), the data has 5."
     )
     assert len(fit("x + z + w + v", DATA.head(6)).terms) == 4
+
+
+def test_linear_terms_that_explain_each_other_are_warned_of() -> None:
+    data = DATA.assign(double=2 * DATA.x + 1, both=DATA.x - DATA.z)
+    _, messages = warned("x + double + z + g + both", data)
+    assert messages == [
+        "Linear terms explain each other: `double`, `both` can be computed from those before. Their "
+        "coefficients cannot be told apart. Leave one out."
+    ]
+    almost = data.double + 1e-3 * DATA.w
+    assert not warned("z + g + g:z + poly(x, 3) + double", data.assign(double=almost))[1]
+    assert not warned("0 + x + double", data)[1]
 
 
 def test_a_line_inside_a_smooth_is_warned_of() -> None:
