@@ -50,6 +50,8 @@ class Family:
         scaled: whether the response is standardised inside, because the family is equivariant.
         dispersed: whether the dispersion is estimated, not 1.
         discrete: whether the response is a whole number.
+        least_slope: slope and variance stay above this in a fit: a row of a mean at the edge of the
+            support says nothing. 0 where a row says as much at any mean.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Family:
     scaled: bool = False
     dispersed: bool = False
     discrete: bool = False
+    least_slope: float = 1e-10
 
     def check_response(self, y: np.ndarray, label: str) -> None:
         """Raise a `DataError` where the response leaves the family's support."""
@@ -195,6 +198,7 @@ FAMILIES: dict[str, Family] = {
             lambda y: np.isfinite(y) & (y > 0),
             "above 0",
             dispersed=True,
+            least_slope=0.0,
         ),
     )
 }

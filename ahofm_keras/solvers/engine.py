@@ -22,8 +22,6 @@ from ahofm_keras.solvers.reviving import choose_anew, revive_groups
 from ahofm_keras.solvers.rows import CHUNK_ROWS, Chunk, count_cores, read_chunks
 from ahofm_keras.terms import Design
 
-# Working weights and slopes stay above this: a row of a mean at the edge of the support says nothing.
-_LEAST_SLOPE = 1e-10
 _LEAST_DISPERSION = 1e-14
 
 
@@ -38,6 +36,10 @@ class State(NamedTuple):
     def blocks(self) -> list[Block]:
         return [self.linear, *(block for group in self.groups for block in group.blocks)]
 
+    def copy(self) -> State:
+        """A copy that can be updated."""
+        return State(self.dispersion, self.linear.copy(), [group.copy() for group in self.groups])
+
 
 class Engine:
     """Block updates of one model on one set of rows.
@@ -50,6 +52,9 @@ class Engine:
         random: whether blocks have variances.
         starts: fits that are to come, the more of which the more loading faster loops pays.
         chunk_rows: rows that are processed together.
+
+    Attributes:
+        weight_unit: weights of rows are in units of this; so are dispersion, lambda and tau.
     """
 
     def __init__(
@@ -70,6 +75,7 @@ class Engine:
         self.scale = scale
         self.random = random
         self.rows = len(rows)
+        rows, self.weight_unit = _with_mean_weight_1(rows, random and family.dispersed)
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight
         self.weighted_rows = int(np.count_nonzero(weight))
         self._average = float(np.mean(rows.y))
@@ -92,13 +98,11 @@ class Engine:
 
     def state(self) -> State:
         """A copy to come back to."""
-        return State(self.dispersion, self.linear.copy(), [group.copy() for group in self.groups])
+        return State(self.dispersion, self.linear, self.groups).copy()
 
     def restore(self, state: State) -> None:
         """Come back to a state."""
-        self.dispersion = state.dispersion
-        self.linear = state.linear.copy()
-        self.groups = [group.copy() for group in state.groups]
+        self.dispersion, self.linear, self.groups = state.copy()
         self.rebuild()
 
     def recall(self, state: State) -> None:
@@ -124,9 +128,16 @@ class Engine:
         self.rebuild()
 
     def blend(self, before: State) -> None:
-        """Go half the way back to a state with the same groups."""
-        for own, old in zip(self.blocks, before.blocks, strict=True):
-            own.mean = (own.mean + old.mean) / 2
+        """Go half the way back to a state with the same groups.
+
+        Smoothing and variances go all the way: what a sweep switched off would else keep half its mean,
+        without any variance.
+        """
+        pairs = zip(self.blocks, before.blocks, strict=True)
+        means = [(own.mean + old.mean) / 2 for own, old in pairs]
+        self.dispersion, self.linear, self.groups = before.copy()
+        for block, mean in zip(self.blocks, means, strict=True):
+            block.mean = mean
         self.rebuild()
 
     def rebuild(self) -> None:
@@ -188,8 +199,8 @@ class Engine:
             return
         mean = self.family.rough_mean(chunk.y, self._average) if start else self.mean(chunk)
         eta = self.family.link_function(mean) if start else chunk.offset + self.scale * chunk.fit()
-        slope = np.maximum(self.family.slope(mean), _LEAST_SLOPE)
-        variance = np.maximum(self.family.variance(mean), _LEAST_SLOPE)
+        slope = np.maximum(self.family.slope(mean), self.family.least_slope)
+        variance = np.maximum(self.family.variance(mean), self.family.least_slope)
         chunk.weight = chunk.case_weight * slope**2 / variance
         chunk.target = (eta - chunk.offset + (chunk.y - mean) / slope) / self.scale
 
@@ -350,6 +361,18 @@ class Engine:
     def active(self) -> int:
         """Number of factors of single features that are not switched off."""
         return sum(block.active() for group in self.groups for block in group.blocks)
+
+
+def _with_mean_weight_1(rows: Rows, wanted: bool) -> tuple[Rows, float]:
+    """Rows with weights in units of their mean, and that unit.
+
+    Where the dispersion is estimated, weights say how rows compare, and no more: their unit is the
+    dispersion's. Constants of the solver are for rows of about weight 1.
+    """
+    if not wanted or rows.weight is None:
+        return rows, 1.0
+    unit = float(np.mean(rows.weight[rows.weight > 0]))
+    return Rows(rows.encoded, rows.y, rows.weight / unit), unit
 
 
 @cache

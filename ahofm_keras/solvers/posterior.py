@@ -25,14 +25,21 @@ def write_posterior(model: Any, engine: Engine) -> None:
     """Covariances, smoothing, degrees of freedom and dispersion -> the model."""
     layer = model.posterior or model.attach_posterior()
     block = engine.linear
-    layer.dispersion.assign(engine.dispersion)
+    layer.dispersion.assign(engine.dispersion * engine.weight_unit)
     layer.fits.assign(engine.averaged)
     layer.linear_root.assign(_root(block.covariance))
     layer.linear_edf.assign(block.edf)
-    layer.linear_smoothing.assign(np.maximum(block.prior.parameters, _LOG_OF_ZERO))
+    unit = np.log(engine.weight_unit)
+    layer.linear_smoothing.assign(_kept(block.prior.parameters, unit))
     groups = {(group.term.name, group.place): group for group in engine.groups}
     for place, key in enumerate(_keys(engine)):
-        _write_group(layer, place, groups.get(key))
+        _write_group(layer, place, groups.get(key), unit)
+
+
+def _kept(parameters: np.ndarray, unit: float) -> np.ndarray:
+    """Logarithms of lambda and tau as the layer keeps them, in units of weights of 1."""
+    kept: np.ndarray = np.maximum(parameters + unit, _LOG_OF_ZERO)
+    return kept
 
 
 def _keys(engine: Engine) -> list[tuple[str, int]]:
@@ -41,7 +48,7 @@ def _keys(engine: Engine) -> list[tuple[str, int]]:
     return [(term.name, place) for term in terms for place in range(len(term.orders))]
 
 
-def _write_group(layer: Any, place: int, group: FactorGroup | None) -> None:
+def _write_group(layer: Any, place: int, group: FactorGroup | None, unit: float) -> None:
     count, rank, width = layer.factor_means[place].shape
     fit = layer.factor_roots[place].shape[2] // width  # factors of one start
     means = np.zeros((count, rank, width))
@@ -59,7 +66,7 @@ def _write_group(layer: Any, place: int, group: FactorGroup | None) -> None:
             for a, factor in enumerate(kept[mine]):
                 roots[j, factor, :own, kept[mine] % fit, :own] = root[a].swapaxes(0, 1)
         edf[j, kept] = block.factor_edf
-        smoothing[j, kept] = np.maximum(block.prior.parameters, _LOG_OF_ZERO)
+        smoothing[j, kept] = _kept(block.prior.parameters, unit)
     layer.factor_means[place].assign(means)
     layer.factor_roots[place].assign(roots.reshape(count, rank * width, fit * width))
     layer.factor_edf[place].assign(edf)
@@ -80,30 +87,32 @@ def read_posterior(model: Any, engine: Engine) -> State | None:
     if layer is None or not float(layer.dispersion) > 0:
         return None
     engine.reset()
-    state = engine.state()
+    state, unit = engine.state(), np.log(engine.weight_unit)
     groups = []
     for place, group in enumerate(state.groups):
         kept = np.isfinite(np.asarray(layer.factor_smoothing[place])).any(axis=(0, 2))
         if kept.any():
-            groups.append(_read_group(layer, place, group, kept))
+            groups.append(_read_group(layer, place, group, kept, unit))
     linear = state.linear
     read_linear_weights(model, linear)
     root = np.asarray(layer.linear_root)
     linear.covariance = root @ root.T
-    linear.prior.parameters = _logarithms(layer.linear_smoothing)
-    return State(float(layer.dispersion), linear, groups)
+    linear.prior.parameters = _logarithms(layer.linear_smoothing, unit)
+    return State(float(layer.dispersion) / engine.weight_unit, linear, groups)
 
 
-def _logarithms(weight: Any) -> np.ndarray:
+def _logarithms(weight: Any, unit: float) -> np.ndarray:
     values = np.asarray(weight)
-    return np.where(values <= _LOG_OF_ZERO, -np.inf, values)
+    return np.where(values <= _LOG_OF_ZERO, -np.inf, values - unit)
 
 
-def _read_group(layer: Any, place: int, group: FactorGroup, kept: np.ndarray) -> FactorGroup:
+def _read_group(
+    layer: Any, place: int, group: FactorGroup, kept: np.ndarray, unit: float
+) -> FactorGroup:
     for factor in reversed(np.flatnonzero(~kept)):
         group = group.without(int(factor))
     means = np.asarray(layer.factor_means[place])
-    smoothing = _logarithms(layer.factor_smoothing[place])
+    smoothing = _logarithms(layer.factor_smoothing[place], unit)
     count, rank, width = means.shape
     roots = np.asarray(layer.factor_roots[place]).reshape(count, rank, width, rank, width)
     chosen = np.flatnonzero(kept)
