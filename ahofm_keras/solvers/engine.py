@@ -52,8 +52,6 @@ class Engine:
         random: whether blocks have variances.
         starts: fits that are to come, the more of which the more loading faster loops pays.
         chunk_rows: rows that are processed together.
-
-    Attributes:
         weight_unit: weights of rows are in units of this; so are dispersion, lambda and tau.
     """
 
@@ -68,6 +66,7 @@ class Engine:
         random: bool,
         starts: int = 1,
         chunk_rows: int = CHUNK_ROWS,
+        weight_unit: float = 1.0,
     ) -> None:
         self.design = design
         self.family = family
@@ -75,7 +74,7 @@ class Engine:
         self.scale = scale
         self.random = random
         self.rows = len(rows)
-        rows, self.weight_unit = _with_mean_weight_1(rows, random and family.dispersed)
+        self.weight_unit = weight_unit
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight
         self.weighted_rows = int(np.count_nonzero(weight))
         self._average = float(np.mean(rows.y))
@@ -128,16 +127,9 @@ class Engine:
         self.rebuild()
 
     def blend(self, before: State) -> None:
-        """Go half the way back to a state with the same groups.
-
-        Smoothing and variances go all the way: what a sweep switched off would else keep half its mean,
-        without any variance.
-        """
-        pairs = zip(self.blocks, before.blocks, strict=True)
-        means = [(own.mean + old.mean) / 2 for own, old in pairs]
-        self.dispersion, self.linear, self.groups = before.copy()
-        for block, mean in zip(self.blocks, means, strict=True):
-            block.mean = mean
+        """Go half the way back to a state with the same groups."""
+        for own, old in zip(self.blocks, before.blocks, strict=True):
+            own.go_half_way(old)
         self.rebuild()
 
     def rebuild(self) -> None:
@@ -361,18 +353,6 @@ class Engine:
     def active(self) -> int:
         """Number of factors of single features that are not switched off."""
         return sum(block.active() for group in self.groups for block in group.blocks)
-
-
-def _with_mean_weight_1(rows: Rows, wanted: bool) -> tuple[Rows, float]:
-    """Rows with weights in units of their mean, and that unit.
-
-    Where the dispersion is estimated, weights say how rows compare, and no more: their unit is the
-    dispersion's. Constants of the solver are for rows of about weight 1.
-    """
-    if not wanted or rows.weight is None:
-        return rows, 1.0
-    unit = float(np.mean(rows.weight[rows.weight > 0]))
-    return Rows(rows.encoded, rows.y, rows.weight / unit), unit
 
 
 @cache

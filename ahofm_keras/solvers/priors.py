@@ -120,8 +120,14 @@ class BlockPrior:
         return price
 
     def _off(self, parameters: np.ndarray) -> np.ndarray:
-        """`(G,)`, which groups with a price are switched off: those whose tau went as far as it can."""
-        return (self.prices > 0) & (parameters[:, -1] > self.start[:, -1] + _RANGE - _AT_THE_END)
+        """`(G,)`, which groups with a price are switched off."""
+        return (self.prices > 0) & self.at_the_end(parameters)
+
+    def at_the_end(self, parameters: np.ndarray | None = None) -> np.ndarray:
+        """`(G,)`, the tau of which groups went as far as it can: they have no effect."""
+        parameters = self.parameters if parameters is None else parameters
+        ends: np.ndarray = parameters[:, -1] > self.start[:, -1] + _RANGE - _AT_THE_END
+        return ends
 
     def beside(self, other: BlockPrior) -> BlockPrior:
         """The groups of two priors side by side."""

@@ -29,9 +29,10 @@ def make_engine(model: Any, job: FitJob, *, random: bool, chosen: np.ndarray | N
     rows = job.training if chosen is None else job.training.take(chosen)
     # Several starts are fitted one by one; only their average fills the room that the model has.
     design = model.design.with_starts(1) if random else model.design
+    rows, unit = _with_mean_weight_1(_weigh_classes(rows, job), random and model.family.dispersed)
     return Engine(
-        design, model.family, _weigh_classes(rows, job), model.predictor.shift,
-        model.predictor.scale, random=random, starts=job.restarts + 1,
+        design, model.family, rows, model.predictor.shift, model.predictor.scale, random=random,
+        starts=job.restarts + 1, weight_unit=unit,
     )  # fmt: skip
 
 
@@ -40,6 +41,18 @@ def _weigh_classes(rows: Rows, job: FitJob) -> Rows:
     if not classes:
         return rows
     return Rows(rows.encoded, rows.y, np.where(rows.y > 0, classes[1], classes[0]).astype(float))
+
+
+def _with_mean_weight_1(rows: Rows, wanted: bool) -> tuple[Rows, float]:
+    """Rows with weights in units of their mean, and that unit.
+
+    Where the dispersion is estimated, weights say how rows compare, and no more: their unit is the
+    dispersion's. Constants of the solver are for rows of about weight 1.
+    """
+    if not wanted or rows.weight is None:
+        return rows, 1.0
+    unit = float(np.mean(rows.weight[rows.weight > 0]))
+    return Rows(rows.encoded, rows.y, rows.weight / unit), unit
 
 
 def announced(engine: Engine, work: Callable[[], Any]) -> Steps:

@@ -278,6 +278,7 @@ def fit_some_sweeps(
         return fit_quietly(model, data, "bcd", epochs=sweeps, **options)
 
 
+@pytest.mark.filterwarnings("ignore:Fitted probabilities are 0 or 1")
 @every_family
 def test_the_objective_never_rises(family: str) -> None:
     data = rich_frame(family)
@@ -413,6 +414,7 @@ def test_hard_data_leave_weights_finite(family: str) -> None:
     assert np.isfinite(model.predict(data)).all()
 
 
+@pytest.mark.filterwarnings("ignore:Fitted probabilities are 0 or 1")
 def test_separated_classes_have_finite_weights() -> None:
     data = pair_frame(80, 2, seed=9)
     data["y"] = (data.x0 > 0).astype(float)

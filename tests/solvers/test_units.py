@@ -1,0 +1,81 @@
+"""Units of the response and of the weights of rows change nothing that has no unit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ahofm_keras as ak
+from tests.solvers.conftest import pair_frame
+
+FORMULA = "y ~ x2 + s(x0, df=5) + ahofm(x0, x1, D=2, F=2, main=False)"
+
+
+def fitted(
+    data: pd.DataFrame, family: str, solver: str, weight: np.ndarray | None = None
+) -> ak.AdditiveModel:
+    model = ak.AdditiveModel(FORMULA, data, family=family)
+    model.fit(data, solver=solver, sample_weight=weight, verbose=0)
+    return model
+
+
+@pytest.mark.parametrize("unit", [1e-100, 1e-12, 1e-6, 1e6, 1e100])
+@pytest.mark.parametrize("solver", ["variational", "bcd"])
+def test_a_gamma_response_may_have_any_unit(solver: str, unit: float) -> None:
+    data = pair_frame(200, 3, "gamma")
+    first, second = (fitted(data.assign(y=u * data.y), "gamma", solver) for u in (1.0, unit))
+    columns = ["mean", "lower", "upper"]
+    found, expected = (m.predict(data, interval=0.9)[columns] for m in (second, first))
+    np.testing.assert_allclose(found / unit, expected, rtol=1e-4)
+    figures = [ak.summary(model).figures for model in (first, second)]
+    assert figures[1]["edf"] == pytest.approx(figures[0]["edf"], rel=1e-4)
+    assert figures[1]["dispersion"] == pytest.approx(figures[0]["dispersion"], rel=1e-4)
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1e-9, 1e9, 1e30])
+@pytest.mark.parametrize("family", ["gaussian", "gamma"])
+def test_weights_may_have_any_unit_where_the_dispersion_is_estimated(family: str, unit: float) -> None:
+    data = pair_frame(200, 3, family)
+    weight = np.random.default_rng(0).uniform(0.2, 2.0, 200)
+    weight[:5] = 0
+    first, second = (fitted(data, family, "variational", u * weight) for u in (1.0, unit))
+    columns = ["mean", "lower", "upper"]
+    found, expected = (m.predict(data, interval=0.9)[columns] for m in (second, first))
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    tables = [ak.summary(model) for model in (first, second)]
+    # A row of weight 1 has the dispersion of the summary: it and the smoothing are in units of weights.
+    assert tables[1].figures["dispersion"] == pytest.approx(unit * tables[0].figures["dispersion"])
+    assert tables[1].figures["edf"] == pytest.approx(tables[0].figures["edf"], rel=1e-4)
+    assert tables[0].figures["edf"] > 4
+    smooth = [table.terms.loc["s(x0)"] for table in tables]
+    assert smooth[1]["lambda_max"] == pytest.approx(unit * smooth[0]["lambda_max"], rel=1e-3)
+
+
+def test_a_second_fit_with_large_weights_stays() -> None:
+    data = pair_frame(200, 3)
+    model = ak.AdditiveModel(FORMULA, data)
+    weight = np.full(200, 1e9)
+    for _ in range(2):
+        model.fit(data, solver="variational", sample_weight=weight, restarts=0, verbose=0)
+        figures = ak.summary(model).figures
+    alone = ak.AdditiveModel(FORMULA, data)
+    alone.fit(data, solver="variational", restarts=0, verbose=0)
+    assert figures["edf"] == pytest.approx(ak.summary(alone).figures["edf"], rel=0.02)
+
+
+@pytest.mark.filterwarnings("ignore:Fitted probabilities are 0 or 1")
+@pytest.mark.parametrize("formula", ["y ~ te(x0, x1)", "y ~ te(x0, x1, k=6)", "y ~ ti(x0, x1) + s(x0)"])
+@pytest.mark.parametrize("wrong", [0, 2])
+def test_what_is_switched_off_has_no_effect(formula: str, wrong: int) -> None:
+    """A sweep that switches a term off may be halved: then it is on, with its variance."""
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame({"x0": rng.normal(size=200), "x1": rng.normal(size=200)})
+    data["y"] = (data.x0 + data.x1 > 0).astype(float)
+    data.loc[: wrong - 1, "y"] = 1 - data.y[:wrong]
+    model = ak.AdditiveModel(formula, data, family="bernoulli")
+    model.fit(data, solver="variational", verbose=0)
+    terms = ak.summary(model).terms
+    off = terms["edf"] < 1e-3
+    assert (terms["share"][off] < 1e-6).all()
+    assert terms["share"].sum() == pytest.approx(1)
