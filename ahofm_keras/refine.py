@@ -300,7 +300,7 @@ def _main_effect(model: AdditiveModel, spec: TermSpec, feature: Expression) -> s
     """The main effect that an interaction term adds for one of its features, as a formula writes it."""
     if spec.kind == "hofm":
         return str(feature)
-    found = {option: spec.options.get(option) for option in ("bs", "k", "knots", "df", "center")}
+    found = {option: spec.options.get(option) for option in ("bs", "k", "knots", "df")}
     given = {option: _of_feature(value, feature) for option, value in found.items()}
     if isinstance(given["df"], tuple):
         given["df"] = given["df"][0]

@@ -306,12 +306,23 @@ def test_offline_says_where_to_put_what(no_network: Path, monkeypatch: pytest.Mo
         load("airfoil")
 
 
-def test_what_is_no_archive_is_fetched_anew(
-    no_network: Path, short: Callable[[str, pd.DataFrame], None]
+@pytest.mark.parametrize("damage", ["a page", "empty", "ragged", "bytes"])
+def test_what_cannot_be_read_is_fetched_anew(
+    no_network: Path, short: Callable[[str, pd.DataFrame], None], damage: str
 ) -> None:
     fetch = CATALOGUE["airfoil"].fetch
-    (no_network / f"{fetch.number}_{fetch.name}.zip").write_text("<html>come back later</html>")
-    with pytest.raises(DataError, match="is no zip archive"):
+    archive = no_network / f"{fetch.number}_{fetch.name}.zip"
+    contents = {"empty": b"", "ragged": b"1 2\n1 2 3 4\n", "bytes": b"1 2 3 4 5 6\n" * 500}
+    publish(no_network, "airfoil", contents.get(damage, b""))
+    if damage == "a page":
+        archive.write_text("<html>come back later</html>")
+    if damage == "bytes":
+        whole = bytearray(archive.read_bytes())
+        whole[len(whole) // 3] ^= 255
+        archive.write_bytes(whole)
+    with pytest.raises(
+        DataError, match=r"downloaded as 291_\w+.zip cannot be read \(.*; it was removed"
+    ):
         load("airfoil")
     frame = make_frame("airfoil")
     publish(no_network, "airfoil", frame.to_csv(sep="\t", header=False, index=False).encode())
@@ -331,3 +342,14 @@ def test_diabetes_comes_with_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> No
     data = load("diabetes").data
     assert data.shape == (442, 11)
     assert data.iloc[0].tolist() == [59, 2, 32.1, 101, 157, 93.2, 38, 4, 4.8598, 87, 151]
+
+
+@pytest.mark.parametrize("given", ["not/there", "~nobody_of_this_name/data", "file.csv"])
+def test_a_folder_that_is_none_is_an_error(
+    given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file.csv").write_text("a,b\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AHOFM_DATA", given)
+    with pytest.raises(DataError, match=f"AHOFM_DATA names {re.escape(given)}, which is no folder"):
+        load("airfoil")

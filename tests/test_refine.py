@@ -80,6 +80,13 @@ def test_effects_add_up_what_both_terms_have(refined: ak.AdditiveModel, data: pd
     assert explained.link == pytest.approx(refined.predict(data[:1], type="link")[0], abs=1e-4)
 
 
+def test_main_effects_of_functions_that_are_not_centred(data: pd.DataFrame) -> None:
+    model = ak.AdditiveModel("y ~ ahofm(x1, x2, x3, D=2, F=2, center=False)", data)
+    model.fit(data, restarts=0, verbose=0)
+    alone = ak.refine(model, top=1, keep=False, fit=False)
+    assert alone.formula.startswith("y ~ s(x1) + s(x2) + s(x3) + ti(")
+
+
 def test_without_the_rest(screened: ak.AdditiveModel) -> None:
     alone = ak.refine(screened, top=1, keep=False, fit=False, k=5, df=9)
     mains = " + ".join(f"s(x{j}, k=8)" for j in (1, 2, 3, 4))

@@ -78,8 +78,8 @@ def load(name: str, target: str | None = None) -> Dataset:
     """
     entry = _find(name)
     target = _choose_target(name, entry, target)
-    folder = os.environ.get(FOLDER_VARIABLE)
-    path = Path(folder).expanduser() / f"{name}.csv" if folder else None
+    folder = _folder()
+    path = folder / f"{name}.csv" if folder else None
     frame, origin = _read_copy(path, entry) if path else None, str(path)
     if frame is None:
         frame, origin = _fetch(name, entry, folder), f"the published copy of `{name}`"
@@ -128,6 +128,21 @@ def _choose_target(name: str, entry: Entry, target: str | None) -> str:
     return target
 
 
+def _folder() -> Path | None:
+    """The folder of copies that the user named, if any."""
+    given = os.environ.get(FOLDER_VARIABLE)
+    if not given:
+        return None
+    try:
+        folder = Path(given).expanduser()
+        found = folder.is_dir()
+    except (OSError, RuntimeError, ValueError):  # nobody's home, a loop of links
+        found = False
+    if not found:
+        raise DataError(f"The environment variable {FOLDER_VARIABLE} names {given}, which is no folder.")
+    return folder
+
+
 def _read_copy(path: Path, entry: Entry) -> pd.DataFrame | None:
     """The columns of a data set in a file; None where there is no such file."""
     try:
@@ -144,7 +159,7 @@ def _read_copy(path: Path, entry: Entry) -> pd.DataFrame | None:
     return frame[list(entry.columns)]
 
 
-def _fetch(name: str, entry: Entry, folder: str | None) -> pd.DataFrame:
+def _fetch(name: str, entry: Entry, folder: Path | None) -> pd.DataFrame:
     try:
         return entry.fetch(entry.columns)
     except UnreachableError as reason:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -51,7 +52,15 @@ class UciArchive:
             # Before the download: it would be for nothing.
             _import_optional(_SHEET_READERS[suffix], f"to read {self.member}")
         archive = download(self.address)
-        frame = read_table(read_member(archive, self.member), suffix, self.header)
+        try:
+            frame = read_table(read_member(archive, self.member), suffix, self.header)
+        except DataError:
+            raise
+        except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            # pandas' own errors are ValueErrors. Without the file the next call fetches it anew.
+            archive.unlink(missing_ok=True)
+            reason = f"cannot be read ({_shorten(error)}); it was removed"
+            raise UnreachableError(f"what was downloaded as {archive.name} {reason}") from error
         if frame.shape[1] != len(columns):
             raise DataError(
                 f"{self.member} of {self.address} has {frame.shape[1]} columns where {len(columns)} "
@@ -83,16 +92,12 @@ def download(address: str) -> Path:
 
 
 def read_member(archive: Path, member: str) -> bytes:
-    """One file of an archive. What is no archive is removed, so that the next call fetches it anew."""
-    try:
-        with zipfile.ZipFile(archive) as files:
-            found = [name for name in files.namelist() if PurePosixPath(name).name == member]
-            if not found:
-                raise DataError(f"{archive} holds no file {member}, but {', '.join(files.namelist())}.")
-            return files.read(found[0])
-    except zipfile.BadZipFile:
-        archive.unlink(missing_ok=True)
-        raise UnreachableError(f"what was downloaded as {archive.name} is no zip archive") from None
+    """One file of an archive."""
+    with zipfile.ZipFile(archive) as files:
+        found = [name for name in files.namelist() if PurePosixPath(name).name == member]
+        if not found:
+            raise DataError(f"{archive} holds no file {member}, but {', '.join(files.namelist())}.")
+        return files.read(found[0])
 
 
 def read_table(content: bytes, suffix: str, header: bool) -> pd.DataFrame:

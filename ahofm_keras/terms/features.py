@@ -17,7 +17,7 @@ from ahofm_keras.bases import (
     make_linear,
     make_spline,
 )
-from ahofm_keras.errors import DataError
+from ahofm_keras.errors import DataError, warn
 from ahofm_keras.formula import TermSpec
 from ahofm_keras.penalties import DemmlerReinsch, difference_penalty, orthogonalise
 from ahofm_keras.transforms import Expression, evaluate_expression, learn_expression
@@ -29,6 +29,10 @@ _USUAL_PRODUCTS = 256
 _LEAST_MARGIN = 4
 # Squares of more overflow.
 LARGEST = 1e150
+# How many times the middle nine tenths of the values their range may be wide.
+_FAR = 1e9
+# Functions of a smooth: their Gram matrix is dense.
+_MOST_FUNCTIONS = 1000
 _CHUNK = 65_536
 
 
@@ -215,6 +219,8 @@ def _learn(
         basis = make_levels(find_levels(expression, values, pool.levels))
     else:
         basis = _make_basis(request, values, distinct, pool.extrapolation, spec)
+    if basis.is_spline:
+        _warn_of_far_values(expression, values)
     gram, means = _gram(basis, values)
     centred = request.center and basis.kind != "linear"
     orthogonal = orthogonalise(
@@ -234,6 +240,19 @@ def _learn(
         orthogonal.rank,
     )
     return feature, orthogonal, (means, gram / len(values))
+
+
+def _warn_of_far_values(expression: Expression, values: np.ndarray) -> None:
+    """Values such as 1e20 stand for missing ones; no knots serve them and the others alike."""
+    low, high = np.quantile(values, [0.05, 0.95])
+    ends = np.array([values.min(), values.max()])
+    if 0 < high - low < (ends[1] - ends[0]) / _FAR:
+        furthest = ends[np.argmax(np.abs(ends - (low + high) / 2))]
+        warn(
+            f"`{expression}` goes to {furthest:g}, but nine tenths of its rows lie between {low:g} and "
+            f"{high:g}: a smooth of it cannot follow both. If that stands for a missing value, drop "
+            "such rows; else transform the column."
+        )
 
 
 def constant_column(expression: Expression, spec: TermSpec) -> DataError:
@@ -275,9 +294,14 @@ def _choose_size(request: Request, distinct: int, spec: TermSpec) -> tuple[int, 
             f"`{spec.label}` has k={request.size or 'not given'} and {distinct} distinct values."
         )
     if request.size is not None:
+        if request.size > _MOST_FUNCTIONS:
+            raise spec.error(
+                f"`k` must not exceed {_MOST_FUNCTIONS:,}: the penalty holds most of so many functions "
+                f"down, and they take minutes.\n    Received: k={request.size} in `{spec.label}`."
+            )
         return request.size, min(3, request.size - 1)
     least = 4 if cyclic else min(3, distinct)
-    size = max(least, min(_usual_size(request), distinct - 1))
+    size = max(least, min(_usual_size(request), distinct - 1, _MOST_FUNCTIONS))
     return size, min(3, size - 1)
 
 

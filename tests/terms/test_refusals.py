@@ -218,6 +218,23 @@ def test_a_polynomial_of_too_few_distinct_values_is_an_error() -> None:
     )
 
 
+@pytest.mark.parametrize("term", ["s(x, k=1001)", "te(x, z, k=(5, 1000000))"])
+def test_more_functions_than_any_smooth_needs_are_an_error(term: str) -> None:
+    with pytest.raises(FormulaError) as caught:
+        fit(term)
+    assert str(caught.value).startswith("`k` must not exceed 1,000: ")
+    assert term in str(caught.value)
+
+
+@pytest.mark.parametrize("far", [1e20, -9.97e36])
+def test_values_that_stand_for_missing_ones_are_warned_of(far: float) -> None:
+    data = DATA.assign(x=DATA.x.where(DATA.index > 0, far))
+    _, messages = warned("s(x) + ahofm(x, z, F=1)", data)
+    assert len(messages) == 1
+    assert messages[0].startswith(f"`x` goes to {far:g}, but nine tenths of its rows lie between ")
+    assert not warned("s(x)", DATA.assign(x=DATA.x.where(DATA.index > 0, 1e6)))[1]
+
+
 def test_fewer_rows_than_coefficients_are_an_error() -> None:
     with pytest.raises(DataError) as caught:
         fit("x + z + w + v", DATA.head(5))
