@@ -231,7 +231,8 @@ class AdditiveModel(RememberingModel):
             validation_split: share of shuffled rows held out; with `"adam"` 0.15 unless
                 `validation_data` is given, with the other solvers none.
             validation_data: data frame, dict or dataset; or `(x, y)`, `(x, y, weight)`.
-            sample_weight: of each row, or the name of a column; it divides the row's dispersion.
+            sample_weight: of each row, or the name of a column; it divides the row's dispersion, so that
+                predictive intervals are those of a row of weight 1.
             solver: `"variational"` (chooses every smoothing parameter, gives intervals; starts anew on
                 other rows), `"bcd"` (exact block updates at the smoothing that df asks for), `"adam"`
                 (mini-batches with early stopping: any size, datasets), or `"auto"`: variational where
