@@ -29,6 +29,8 @@ _USUAL_PRODUCTS = 256
 _LEAST_MARGIN = 4
 # Squares of more overflow.
 LARGEST = 1e150
+# Levels of a category whose dense matrices take minutes.
+_MANY_LEVELS = 2000
 # How many times the middle nine tenths of the values their range may be wide.
 _FAR = 1e9
 # Functions of a smooth: their Gram matrix is dense.
@@ -217,6 +219,11 @@ def _learn(
         raise constant_column(expression, spec)
     if request.kind == "re":
         basis = make_levels(find_levels(expression, values, pool.levels))
+        if basis.size > _MANY_LEVELS:
+            warn(
+                f"`{expression}` has {basis.size:,} levels: time grows with the cube of their number, "
+                "and memory with its square. Expect minutes, or join levels that have few rows."
+            )
     else:
         basis = _make_basis(request, values, distinct, pool.extrapolation, spec)
     if basis.is_spline:

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from ahofm_keras.errors import AhofmWarning, DataError, FormulaError
-from ahofm_keras.terms import Design, SmoothTerm
+from ahofm_keras.terms import Design, SmoothTerm, features
 from tests.terms.common import DATA, fit
 
 # What cannot be reached
@@ -233,6 +233,12 @@ def test_values_that_stand_for_missing_ones_are_warned_of(far: float) -> None:
     assert len(messages) == 1
     assert messages[0].startswith(f"`x` goes to {far:g}, but nine tenths of its rows lie between ")
     assert not warned("s(x)", DATA.assign(x=DATA.x.where(DATA.index > 0, 1e6)))[1]
+
+
+def test_thousands_of_levels_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(features, "_MANY_LEVELS", 2)
+    _, messages = warned("s(g)")
+    assert [message.partition(" levels")[0] for message in messages] == ["`g` has 3"]
 
 
 def test_fewer_rows_than_coefficients_are_an_error() -> None:
