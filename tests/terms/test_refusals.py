@@ -238,7 +238,7 @@ def test_values_that_stand_for_missing_ones_are_warned_of(far: float) -> None:
 def test_thousands_of_levels_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(features, "_MANY_LEVELS", 2)
     _, messages = warned("s(g)")
-    assert [message.partition(" levels")[0] for message in messages] == ["`g` has 3"]
+    assert [message.partition(" levels")[0] for message in messages] == ["`g` has 4"]
 
 
 def test_fewer_rows_than_coefficients_are_an_error() -> None:
