@@ -59,7 +59,7 @@ def contour_levels(limit: float) -> np.ndarray:
     from matplotlib.ticker import MaxNLocator
 
     if limit <= 0:
-        return np.array([-1.0, 0.0, 1.0])
+        return np.array([-1.0, -0.5, 0.5, 1.0])  # 0 has the colour of neither sign
     levels = MaxNLocator(nbins=_STEPS, steps=[1, 2, 2.5, 5, 10]).tick_values(-limit, limit)
     step = float(f"{levels[1] - levels[0]:.6g}")
     count = int(np.ceil(limit / step))

@@ -190,6 +190,12 @@ def test_of_very_many_levels_the_largest_effects_are_shown():
 # Pairs ------------------------------------------------------------------------------------------------
 
 
+def test_nothing_has_the_colour_of_neither_sign():
+    levels = contour_levels(0.0)
+    place = np.searchsorted(levels, 0.0)
+    assert levels[place - 1] == -levels[place] < 0
+
+
 @pytest.mark.parametrize("limit", [1e-6, 0.37, 1.0, 99.0, 5e7])
 def test_contour_levels_lie_even_around_zero(limit):
     levels = contour_levels(limit)
