@@ -20,6 +20,7 @@ def bulk_and(*far: float, seed: int = 0) -> np.ndarray:
     return x
 
 
+@pytest.mark.filterwarnings("ignore:`x` goes to")
 @pytest.mark.parametrize("far", [(1e4,), (-1e9,), (-1e6, 1e6), (-1e12, 1e12)])
 @pytest.mark.parametrize("df", [1.05, 4.0])
 def test_only_the_straight_line_is_free(far: tuple[float, ...], df: float) -> None:
