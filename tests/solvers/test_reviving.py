@@ -19,6 +19,13 @@ from .conftest import make_engine
 # Precisions
 
 
+@pytest.mark.filterwarnings("error")
+def test_of_what_is_no_gram_matrix_nothing_is_told() -> None:
+    precision = Precision.factorise(np.array([[1.0, 3.0], [3.0, 1.0]]), np.zeros(2))
+    assert np.isnan(precision.log_determinant)
+    assert np.isnan(precision.solve(np.ones(2))).all()
+
+
 @pytest.mark.parametrize("size", [0, 1, 7, 60])
 def test_a_precision_against_dense_algebra(size: int) -> None:
     rng = np.random.default_rng(size)
@@ -138,6 +145,23 @@ def test_what_almost_equal_columns_leave_is_a_gram_matrix(apart: float) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert _find(prior, solution, gram, rhs, 0.3).keys() <= {0, 1}
+
+
+@pytest.mark.parametrize("off", [False, True])
+def test_half_way_back_smoothing_returns_only_of_what_was_switched_off(off: bool) -> None:
+    engine = make_engine("y ~ s(x0) + s(x1)", waves_frame())
+    engine.linearise()
+    engine.update_linear(adapt=5)
+    old, block = engine.linear.copy(), engine.linear
+    block.prior.parameters = block.prior.without_effect(0) if off else block.prior.parameters + 1.0
+    changed = block.prior.parameters
+    block.accept(block.prior.solve(engine.linear_gram, 0 * old.mean, 0.3), 0.3, engine.linear_gram)
+    covariance = block.covariance
+    block.go_half_way(old)
+    np.testing.assert_allclose(block.mean, old.mean / 2)
+    np.testing.assert_array_equal(block.prior.parameters, old.prior.parameters if off else changed)
+    np.testing.assert_array_equal(block.covariance, old.covariance if off else covariance)
+    assert (old.prior.parameters != changed).any()
 
 
 def test_a_smooth_that_went_straight_bends_again() -> None:
