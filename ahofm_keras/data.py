@@ -28,9 +28,9 @@ def column_names(data: Any) -> list[str]:
 
 def _check_table(data: Any) -> None:
     if not isinstance(data, pd.DataFrame | Mapping):
-        raise DataError(
-            f"Data must be a pandas data frame or a dict of columns. Received: {type(data).__name__}."
-        )
+        row = " One row of a frame is `frame.iloc[[0]]`." if isinstance(data, pd.Series) else ""
+        kind = type(data).__name__
+        raise DataError(f"Data must be a pandas data frame or a dict of columns. Received: {kind}.{row}")
 
 
 def read_columns(data: Any, names: Iterable[str], kinds: Mapping[str, str] | None = None) -> Columns:

@@ -21,7 +21,7 @@ MISSING = "Drop them, or impute them."
 # data, columns, kinds of training, message
 REFUSED: dict[str, tuple[Any, list[str], dict[str, str] | None, str]] = {
     "array": (np.ones((3, 2)), ["x"], None, "Data must be a pandas data frame or a dict of columns. Received: ndarray."),
-    "series": (pd.Series([1.0]), ["x"], None, "Data must be a pandas data frame or a dict of columns. Received: Series."),
+    "series": (pd.Series([1.0]), ["x"], None, "Data must be a pandas data frame or a dict of columns. Received: Series. One row of a frame is `frame.iloc[[0]]`."),
     "nothing": (None, ["x"], None, "Data must be a pandas data frame or a dict of columns. Received: NoneType."),
     "missing column": ({"a": [1.0], "b": [2.0]}, ["x"], None, "Column `x` is missing. The data has: `a`, `b`."),
     "near name": ({"hours": [1.0]}, ["hour"], None, "Column `hour` is missing. Did you mean `hours`? The data has: `hours`."),
