@@ -49,7 +49,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "fit: nothing": (fit(None), TABLE.format("NoneType")),
     "predict: missing": (predict(without("x1")), "Column `x1` is missing. The data has: `x2`, `g`, `f`, `e`, `y`, `b`, `c`."),
     "predict: near name": (predict(DATA.rename(columns={"x1": "x1_"})), "Column `x1` is missing. Did you mean `x1_`? The data has: `x1_`, `x2`, `g`, `f`, `e`, `y`, `b`, `c`."),
-    "predict: series": (predict(DATA.x1), TABLE.format("Series")),
+    "predict: series": (predict(DATA.x1), TABLE.format("Series") + " One row of a frame is `frame.iloc[[0]]`."),
     "predict: offset missing": (predict(without("e"), "counts"), "Column `e` is missing. The data has: `x1`, `x2`, `g`, `f`, `y`, `b`, `c`."),
     "evaluate: missing response": (evaluate(without("c")), "Column `c` is missing. The data has: `x1`, `x2`, `g`, `f`, `e`, `y`, `b`."),
     # values
