@@ -15,7 +15,7 @@ import keras
 import numpy as np
 from keras import ops
 from scipy import stats
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize_scalar
 
 from ahofm_keras.errors import DataError
 
@@ -45,6 +45,7 @@ class Family:
         slope: derivative of the mean by the predictor, as a function of the mean, NumPy.
         variance: of the response at dispersion 1, as a function of the mean, NumPy.
         distribution: `(mean, dispersion) ->` the response's distribution in SciPy.
+        rough_mean: `(y, average) ->` a mean of each row to start a fit from, inside the support, NumPy.
         support: `(y,) -> bool array` of the values that the response may take.
         support_text: the same in words.
         scaled: whether the response is standardised inside, because the family is equivariant.
@@ -62,6 +63,7 @@ class Family:
     slope: Callable[[np.ndarray], np.ndarray]
     variance: Callable[[np.ndarray], np.ndarray]
     distribution: Callable[[np.ndarray, Any], Any]
+    rough_mean: Callable[[np.ndarray, float], np.ndarray]
     support: Callable[[np.ndarray], np.ndarray]
     support_text: str
     scaled: bool = False
@@ -78,10 +80,6 @@ class Family:
                 f"The response `{label}` of the {self.name} family must be {self.support_text}, but "
                 f"{int(outside.sum()):,} of {len(y):,} values are not; first at row {row}: {y[row]:g}."
             )
-
-    def rough_mean(self, y: np.ndarray, average: float) -> np.ndarray:
-        """A mean of each row to start from: between the response and its average, inside the support."""
-        return (y + average) / 2
 
     def start(
         self, y: np.ndarray, offset: np.ndarray | float = 0.0, weight: np.ndarray | None = None
@@ -100,6 +98,33 @@ class Family:
         centre = float(self.link_function(np.asarray(mean)))
         reach = 1.0 + float(np.max(np.abs(offset)))
         return float(brentq(excess, centre - reach, centre + reach))
+
+    def null_mean(
+        self,
+        y: np.ndarray,
+        offset: np.ndarray | float = 0.0,
+        weight: np.ndarray | None = None,
+        intercept: bool = True,
+    ) -> np.ndarray:
+        """Means of the model that has an intercept, or not even that, and the offset only."""
+
+        def mean(constant: float) -> np.ndarray:
+            return np.broadcast_to(self.inverse_link(constant + np.asarray(offset), np), y.shape)
+
+        def deviance(constant: float) -> float:
+            return float(np.average(self.unit_deviance(y, mean(constant), np), weights=weight))
+
+        average = float(np.average(y, weights=weight))
+        if not intercept:
+            return mean(0.0)
+        with np.errstate(divide="ignore"):
+            if not np.isfinite(
+                self.link_function(np.asarray(average))
+            ):  # all of one class, all counts 0
+                return np.full(y.shape, average)
+        # With a link that is not the family's own, equal sums of mean and response are not the optimum.
+        start = self.start(y, offset, weight)
+        return mean(minimize_scalar(deviance, (start - 0.1, start + 0.1)).x)
 
     def log_likelihood(
         self, y: np.ndarray, mean: np.ndarray, dispersion: float, weight: np.ndarray
@@ -155,6 +180,7 @@ FAMILIES: dict[str, Family] = {
             np.ones_like,
             np.ones_like,
             lambda mean, dispersion: stats.norm(mean, np.sqrt(dispersion)),
+            lambda y, average: y,
             np.isfinite,
             "finite",
             scaled=True,
@@ -169,6 +195,7 @@ FAMILIES: dict[str, Family] = {
             lambda mean: mean * (1 - mean),
             lambda mean: mean * (1 - mean),
             lambda mean, dispersion: stats.bernoulli(mean),
+            lambda y, average: (y + average) / 2,
             lambda y: (y == 0) | (y == 1),
             "0 or 1",
             discrete=True,
@@ -182,6 +209,7 @@ FAMILIES: dict[str, Family] = {
             lambda mean: mean,
             lambda mean: mean,
             lambda mean, dispersion: stats.poisson(mean),
+            lambda y, average: (y + average) / 2,
             lambda y: np.isfinite(y) & (y >= 0) & (y == np.floor(y)),
             "whole numbers from 0 on",
             discrete=True,
@@ -195,6 +223,8 @@ FAMILIES: dict[str, Family] = {
             lambda mean: mean,
             lambda mean: mean**2,
             lambda mean, dispersion: stats.gamma(1 / dispersion, scale=mean * dispersion),
+            # From a mean far above the response a step of the log link goes down by 1, no further.
+            lambda y, average: y,
             lambda y: np.isfinite(y) & (y > 0),
             "above 0",
             dispersed=True,

@@ -339,7 +339,7 @@ class AdditiveModel(RememberingModel):
             check_callbacks(kwargs.get("callbacks"))
             rows = self._training_rows(x, y, sample_weight)
             if isinstance(rows, Rows):
-                rows = batch_rows(rows.as_tuple(), batch_size or PREDICTION_ROWS)
+                rows = batch_rows(rows.with_mean_weight_1().as_tuple(), batch_size or PREDICTION_ROWS)
         with own_errors(), self.one_step_an_execution():
             return super().evaluate(rows, verbose=verbose, **kwargs)
 

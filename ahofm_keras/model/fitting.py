@@ -27,7 +27,7 @@ from ahofm_keras.model.rows import RowReader
 from ahofm_keras.model.streams import own_errors
 from ahofm_keras.solvers import AUTO, SOLVERS, FitJob, choose_solver
 from ahofm_keras.solvers.choice import MINI_BATCHES, check_solver
-from ahofm_keras.solvers.job import NOT_CONVERGED, Rows
+from ahofm_keras.solvers.job import ASTRAY, NO_WORSE, NOT_CONVERGED, Rows
 from ahofm_keras.solvers.laplace import can_have_laplace, write_laplace
 from ahofm_keras.solvers.posterior import forget_posterior
 from ahofm_keras.terms import InteractionTerm
@@ -132,10 +132,10 @@ def run_fit(model: Any, reader: RowReader, request: FitRequest) -> keras.callbac
             _warn_of_saturation(history, training)
         elif request.trains and laplace:
             write_laplace(model, job)
-    if request.trains:
-        model.remember(posterior_by=solver if solver == "variational" else LAPLACE)
-        seconds = time.perf_counter() - began
-        _leave_record(model, reader, request, job, solver, history, seconds, notes)
+        if request.trains:
+            model.remember(posterior_by=solver if solver == "variational" else LAPLACE)
+            seconds = time.perf_counter() - began
+            _leave_record(model, reader, request, job, solver, history, seconds, notes)
     return history
 
 
@@ -151,7 +151,9 @@ def _leave_record(
 ) -> None:
     """Keep what readers of the model will ask for."""
     figures = measure_fit(model, job.training) if isinstance(job.training, Rows) else {}
-    converged = not any(note.startswith(NOT_CONVERGED) for note in notes)
+    converged = not any(note.startswith((NOT_CONVERGED, ASTRAY)) for note in notes)
+    if converged and figures:
+        converged = _is_worth_something(model, job, figures)
     classes = request.class_weight
     record = FitRecord(
         solver, len(history.epoch), seconds, converged, tuple(dict.fromkeys(notes)),
@@ -159,6 +161,22 @@ def _leave_record(
     )  # fmt: skip
     sample = reader.sample(request.x, request.y, request.sample_weight, request.seed)
     model.keep_record(record, sample)
+
+
+def _is_worth_something(model: Any, job: FitJob, figures: dict[str, Any]) -> bool:
+    """Whether a fit explains no less than the intercept alone; warns if not."""
+    weighted = job.weighted_training()  # what was fitted
+    if weighted is not job.training:
+        figures = measure_fit(model, weighted)
+    deviance, null = figures["deviance"], figures["null_deviance"]
+    if deviance <= NO_WORSE * null:
+        return True
+    warn(
+        f"{ASTRAY}: its deviance, {deviance:.4g}, is larger than that of the intercept alone, "
+        f"{null:.4g}. Nothing should be read from it. Try another `solver`, fewer terms, or `s()` for "
+        "categories with rare levels."
+    )
+    return False
 
 
 def pick_solver(model: Any, request: FitRequest) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 
 import keras
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from ahofm_keras.families import Family
 from ahofm_keras.solvers.job import Rows
@@ -133,19 +132,8 @@ def _means(model: Any, rows: Rows) -> np.ndarray:
 def null_means(model: Any, rows: Rows) -> np.ndarray:
     """Means of the model that has an intercept and the offset only."""
     family: Family = model.family
-    offset = rows.encoded[-1] if model.design.of_kind(OffsetTerm) else np.zeros(1)
-
-    def mean(intercept: float) -> np.ndarray:
-        return np.broadcast_to(family.inverse_link(intercept + offset, np), rows.y.shape)
-
-    def deviance(intercept: float) -> float:
-        return float(np.average(family.unit_deviance(rows.y, mean(intercept), np), weights=rows.weight))
-
-    if not model.design.intercept:
-        return mean(0.0)
-    # With a link that is not the family's own, equal sums of means and responses are not the optimum.
-    start = family.start(rows.y, offset if len(offset) > 1 else 0.0, rows.weight)
-    return mean(minimize_scalar(deviance, (start - 0.1, start + 0.1)).x)
+    offset = rows.encoded[-1] if model.design.of_kind(OffsetTerm) else 0.0
+    return family.null_mean(rows.y, offset, rows.weight, model.design.intercept)
 
 
 def degrees_of_freedom(model: Any) -> float | None:

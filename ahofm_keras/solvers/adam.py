@@ -56,6 +56,8 @@ def fit_adam(model: keras.Model, job: FitJob) -> keras.callbacks.History:
         own.append(ProgressLine(monitor))
     forget_posterior(model)
     _use_steps_per_execution(model, steps, job)
+    # Rows in memory have the weights of their classes already.
+    in_memory = isinstance(job.training, Rows)
     history = keras.Model.fit(
         model,
         training,
@@ -66,7 +68,7 @@ def fit_adam(model: keras.Model, job: FitJob) -> keras.callbacks.History:
         shuffle=False,  # the batches shuffle themselves
         steps_per_epoch=steps,
         validation_steps=validation_steps,
-        **job.keras_arguments,
+        **{k: v for k, v in job.keras_arguments.items() if not (in_memory and k == "class_weight")},
     )
     if not model.stop_training and history.epoch:
         _warn_not_converged(stopping, epochs)
@@ -76,12 +78,12 @@ def fit_adam(model: keras.Model, job: FitJob) -> keras.callbacks.History:
 def _training_batches(job: FitJob) -> tuple[tf.data.Dataset, int | None]:
     if not isinstance(job.training, Rows):
         return job.training, job.steps_per_epoch
-    rows = len(job.training)
+    training, rows = job.weighted_training().with_mean_weight_1(), len(job.training)
     size = min(job.batch_size or choose_batch_size(rows), rows)
     if not job.shuffle:
-        batches = batch_rows(job.training.as_tuple(), size).repeat()
+        batches = batch_rows(training.as_tuple(), size).repeat()
         return batches, job.steps_per_epoch or ceil(rows / size)
-    batches = shuffle_rows(job.training.as_tuple(), size, job.seed)
+    batches = shuffle_rows(training.as_tuple(), size, job.seed)
     return batches, job.steps_per_epoch or max(1, round(rows / size))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import keras
 
+from ahofm_keras.solvers.damping import damped
 from ahofm_keras.solvers.engine import Engine, State
 from ahofm_keras.solvers.job import FitJob
 from ahofm_keras.solvers.posterior import forget_posterior
@@ -81,16 +82,11 @@ def _sweep(engine: Engine, goal: float) -> float:
     if engine.family.scaled:
         engine.sweep()
         return engine.objective()
-    before = engine.state()
     engine.linearise()
     # Far from the optimum a step of all blocks leads astray where one of the linear block does not.
-    for update in (engine.sweep, engine.update_linear):
-        update()
-        value = engine.objective()
-        for _ in range(_HALVINGS):
-            if value <= goal:
-                return value
-            engine.blend(before)
-            value = engine.objective()
-        engine.restore(before)
-    return goal
+    updates = (engine.sweep, engine.update_linear)
+    return (
+        engine.objective()
+        if damped(engine, updates, lambda: engine.objective() <= goal, _HALVINGS)
+        else goal
+    )

@@ -37,7 +37,7 @@ class PriorStart:
     Args:
         penalties: `(d, m)`, what a unit of each margin's lambda adds to the precisions.
         smoothing: lambda of each margin.
-        rows: n.
+        rows: n, the sum of the weights of all rows.
         random: whether tau shrinks what the penalties leave free, and the data chooses.
         fixed: whether the user gave the lambdas.
         price: what the evidence must gain from the group, see `BlockPrior`.
@@ -48,7 +48,7 @@ class PriorStart:
 
     penalties: np.ndarray
     smoothing: tuple[float, ...]
-    rows: int
+    rows: float
     random: bool
     fixed: bool = False
     price: float = 0.0
@@ -83,8 +83,8 @@ class PriorStart:
         return lowest
 
 
-def make_prior(starts: Sequence[PriorStart], flat: int = 0) -> BlockPrior:
-    """The prior of a block: some coefficients with a flat prior, then the groups."""
+def make_prior(starts: Sequence[PriorStart], rows: float, flat: int = 0) -> BlockPrior:
+    """The prior of a block for n rows: some coefficients with a flat prior, then the groups."""
     widths = [start.penalties.shape[1] for start in starts]
     groups = np.concatenate([np.full(flat, -1), np.repeat(np.arange(len(starts)), widths)])
     margins = max((len(start.penalties) for start in starts), default=1)
@@ -100,8 +100,8 @@ def make_prior(starts: Sequence[PriorStart], flat: int = 0) -> BlockPrior:
     prices, freedom = np.zeros((2, len(parameters)))
     prices[: len(starts)] = [start.price for start in starts]
     freedom[: len(starts)] = [start.freedom * start.chosen for start in starts]
-    seen = np.full(len(groups), starts[0].rows if starts else 1, float)
-    prior = BlockPrior(eigenvalues, groups, parameters, free, prices, least, freedom, seen)
+    seen = np.full(len(groups), rows, float)
+    prior = BlockPrior(eigenvalues, groups, parameters, free, prices, least, freedom, seen, rows)
     # What neither lambda nor tau reaches has a flat prior.
     return replace(prior, groups=np.where(prior.precisions() > 0, groups, -1))
 
@@ -179,7 +179,7 @@ class LinearBlock(Block):
     Mean field between them would understate variances and slow the fit down.
     """
 
-    def __init__(self, design: Design, rows: int, random: bool) -> None:
+    def __init__(self, design: Design, rows: float, random: bool) -> None:
         self.intercept = int(design.intercept)
         self.linear = sum(len(term.columns) for term in design.of_kind(LinearTerm))
         self.terms = [Products(term, design) for term in design.penalised()]
@@ -191,7 +191,7 @@ class LinearBlock(Block):
             )
             for own in self.terms
         ]  # fmt: skip
-        super().__init__(make_prior(starts, self.flat))
+        super().__init__(make_prior(starts, rows, self.flat))
         ends = self.flat + np.cumsum([own.penalties.shape[1] for own in self.terms])
         begins = [self.flat, *ends]
         self.slices = [slice(int(a), int(b)) for a, b in zip(begins, ends, strict=False)]
@@ -248,7 +248,7 @@ class FactorBlock(Block):
     """
 
     def __init__(self, start: PriorStart, feature: Feature, position: int, rank: int) -> None:
-        super().__init__(make_prior([start] * rank))
+        super().__init__(make_prior([start] * rank, start.rows))
         self.feature = feature
         self.position = position
         self.rank = rank
@@ -378,7 +378,7 @@ class FactorGroup:
         return FactorGroup(self.term, self.place, kept, blocks)
 
 
-def make_groups(design: Design, rows: int, random: bool, rank: int | None = None) -> list[FactorGroup]:
+def make_groups(design: Design, rows: float, random: bool, rank: int | None = None) -> list[FactorGroup]:
     """All orders of all interaction terms."""
     groups = []
     for term in design.of_kind(InteractionTerm):

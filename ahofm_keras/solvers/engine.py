@@ -9,20 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, cached_property
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ahofm_keras.families import Family
 from ahofm_keras.solvers.blocks import Block, FactorGroup, LinearBlock, make_groups
-from ahofm_keras.solvers.job import Rows
+from ahofm_keras.solvers.job import NO_WORSE, Rows
 from ahofm_keras.solvers.kernels import System, get_kernels
 from ahofm_keras.solvers.reviving import choose_anew, revive_groups
 from ahofm_keras.solvers.rows import CHUNK_ROWS, Chunk, count_cores, read_chunks
 from ahofm_keras.terms import Design
 
 _LEAST_DISPERSION = 1e-14
+# A mean further from the response, on the scale of the predictor, is not one to linearise at.
+_FAR = 10.0
+# A predictor may lie so far beyond its response, on the scale of the link: exp(-50) is as good as 0.
+_REACH = 50.0
 
 
 class State(NamedTuple):
@@ -53,6 +58,12 @@ class Engine:
         starts: fits that are to come, the more of which the more loading faster loops pays.
         chunk_rows: rows that are processed together.
         weight_unit: weights of rows are in units of this; so are dispersion, lambda and tau.
+
+    Attributes:
+        total_weight: n of all formulas: a row of weight 2 counts as two where the dispersion is known;
+            where it is estimated weights are in units of their mean.
+        conceded: what the last sweep gave up of the bound, on purpose, for a simpler model.
+        weighted_rows: number of rows with a weight, from which a dispersion is estimated.
     """
 
     def __init__(
@@ -76,11 +87,13 @@ class Engine:
         self.rows = len(rows)
         self.weight_unit = weight_unit
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+        self.total_weight = float(np.sum(weight))
         self.weighted_rows = int(np.count_nonzero(weight))
         self._average = float(np.mean(rows.y))
         self.dispersion = 1.0
-        self.linear = LinearBlock(design, len(rows), random)
-        self.groups = make_groups(design, len(rows), random)
+        self.conceded = 0.0
+        self.linear = LinearBlock(design, self.total_weight, random)
+        self.groups = make_groups(design, self.total_weight, random)
         self.linear_gram: Any = None
         self.average_bound: float | None = None
         self.averaged = 1
@@ -122,8 +135,8 @@ class Engine:
     def reset(self) -> None:
         """Come back to where a fit starts."""
         self.dispersion = 1.0
-        self.linear = LinearBlock(self.design, self.rows, self.random)
-        self.groups = make_groups(self.design, self.rows, self.random)
+        self.linear = LinearBlock(self.design, self.total_weight, self.random)
+        self.groups = make_groups(self.design, self.total_weight, self.random)
         self.rebuild()
 
     def blend(self, before: State) -> None:
@@ -131,6 +144,7 @@ class Engine:
         for own, old in zip(self.blocks, before.blocks, strict=True):
             own.go_half_way(old)
         self.rebuild()
+        self.update_dispersion()
 
     def rebuild(self) -> None:
         """The fit on all rows, from the blocks."""
@@ -178,19 +192,59 @@ class Engine:
 
     # Working response and weights ---------------------------------------------------------------
 
-    def linearise(self, start: bool = False) -> None:
-        """Working response and weights at the current mean, or at rough means to start from."""
+    def linearise(self, start: bool = False, cautious: bool = False) -> None:
+        """Working response and weights at the current mean.
+
+        Args:
+            start: at rough means instead, to start from.
+            cautious: at rough means in the rows that the current mean is far from. A level of which all
+                responses in a sample were 0 has a mean of almost 0: seen from there, a response of 1 is
+                at infinity.
+        """
         if self.family.scaled and self.linear_gram is not None:
             return  # the response is its own working response, and weights do not change
-        self._each(lambda chunk: self._linearise(chunk, start))
+        self._each(lambda chunk: self._linearise(chunk, *self._means(chunk, start, cautious)))
         self.linear_gram = self._total(self.linear.gram)
 
-    def _linearise(self, chunk: Chunk, start: bool) -> None:
+    def _means(self, chunk: Chunk, start: bool, cautious: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and predictor of each row at which it is linearised."""
+        mean, eta = self.mean(chunk), chunk.offset + self.scale * chunk.fit()
+        if not (start or cautious):
+            return mean, eta
+        rough = self.family.rough_mean(chunk.y, self._average)
+        far = start | (np.abs(chunk.y - mean) > _FAR * self.family.slope(mean))
+        return np.where(far, rough, mean), np.where(far, self.family.link_function(rough), eta)
+
+    def is_astray(self) -> bool:
+        """Whether the fit is worse than the intercept alone, or the predictor out of range."""
+        return not (self.deviance() <= NO_WORSE * self._null_deviance and self.in_range())
+
+    @cached_property
+    def _null_deviance(self) -> float:
+        """Of the model without terms."""
+        y, weight, offset = (self.on_rows(attrgetter(name)) for name in ("y", "case_weight", "offset"))
+        mean = self.family.null_mean(y, offset - self.shift, weight, self.design.intercept)
+        return float(self.family.unit_deviance(y, mean, np) @ weight)
+
+    def in_range(self) -> bool:
+        """Whether no predictor is on the wrong side of its response, and far beyond it.
+
+        On the right side it may be far: where terms tell classes apart nothing holds it.
+        """
+        if self.family.scaled:
+            return True
+        return all(self._each(self._in_range))
+
+    def _in_range(self, chunk: Chunk) -> bool:
+        rough = self.family.link_function(self.family.rough_mean(chunk.y, self._average))
+        beyond = chunk.offset + self.scale * chunk.fit() - rough
+        wrong = (chunk.y - self.mean(chunk)) * beyond < 0
+        return not np.any((np.abs(beyond) > _REACH) & wrong & (chunk.case_weight > 0))
+
+    def _linearise(self, chunk: Chunk, mean: np.ndarray, eta: np.ndarray) -> None:
         if self.family.scaled:
             chunk.target = (chunk.y - chunk.offset) / self.scale
             return
-        mean = self.family.rough_mean(chunk.y, self._average) if start else self.mean(chunk)
-        eta = self.family.link_function(mean) if start else chunk.offset + self.scale * chunk.fit()
         slope = np.maximum(self.family.slope(mean), self.family.least_slope)
         variance = np.maximum(self.family.variance(mean), self.family.least_slope)
         chunk.weight = chunk.case_weight * slope**2 / variance
@@ -207,6 +261,7 @@ class Engine:
                 ones bend.
             cost: a factor of a feature that the evidence gains less from is switched off.
         """
+        self.conceded = 0.0
         for index, group in enumerate(self.groups):
             for feature in range(len(group.blocks)):
                 self.update_factors(index, feature, adapt, cost)
@@ -235,7 +290,7 @@ class Engine:
         if anew:
             choose_anew(block.prior, self.linear_gram, rhs, self.dispersion)
         if revive:
-            revive_groups(block.prior, self.linear_gram, rhs, self.dispersion)
+            self.conceded += revive_groups(block.prior, self.linear_gram, rhs, self.dispersion)
         self._solve(block, self.linear_gram, rhs, adapt)
         self._each(evaluate)
 
@@ -286,12 +341,20 @@ class Engine:
         else:
             solution = block.prior.solve(gram, rhs, self.dispersion)
         if cost:
-            solution = block.prior.switch_off(solution, gram, rhs, self.dispersion, cost)
+            smaller = block.prior.switch_off(solution, gram, rhs, self.dispersion, cost)
+            self.conceded += max(solution.evidence - smaller.evidence, 0.0)
+            solution = smaller
         block.accept(solution, self.dispersion, gram)
 
     def update_dispersion(self) -> None:
-        """The prior carries the dispersion too, so its quadratic forms and its size count."""
+        """The prior carries the dispersion too, so its quadratic forms and its size count.
+
+        Residuals are those from the current mean. From the working response of a mean before, which the
+        last update has just been fitted to, they would be too small as long as the mean moves.
+        """
         if self.random and self.family.dispersed:
+            if not self.family.scaled:
+                self._each(lambda chunk: self._linearise(chunk, *self._means(chunk, False, False)))
             squares = self.expected_squares() + sum(block.penalty(True) for block in self.blocks)
             count = self.weighted_rows + sum(block.prior.size for block in self.blocks)
             self.dispersion = max(squares / count, _LEAST_DISPERSION)
@@ -318,7 +381,7 @@ class Engine:
     def objective(self) -> float:
         """Half the deviance plus half the penalty, over n: the loss that Keras sees."""
         penalty = sum(block.penalty(False) for block in self.blocks)
-        return (self.deviance() / self.scale**2 + penalty) / (2 * self.rows)
+        return (self.deviance() / self.scale**2 + penalty) / (2 * self.total_weight)
 
     def bound(self) -> float:
         """Evidence lower bound; of the working gaussian model where the family is not gaussian.

@@ -84,7 +84,7 @@ def grow(engine: Engine) -> Generator[Engine | None, None, bool]:
         Whether something was taken in.
     """
     grown = False
-    for template in make_groups(engine.design, engine.rows, engine.random, rank=1):
+    for template in make_groups(engine.design, engine.total_weight, engine.random, rank=1):
         failures = 0
         tried: set[Subset] = set()
         while failures < _FAILURES:

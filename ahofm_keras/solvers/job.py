@@ -10,6 +10,10 @@ import tensorflow as tf
 
 # How the warning of a fit that did not stop by itself starts.
 NOT_CONVERGED = "The fit reached its last epoch"
+# How the warning of a fit that should not be used starts.
+ASTRAY = "The fit went astray"
+# Times the deviance of the intercept alone, which a fit without any effect has up to rounding.
+NO_WORSE = 1.001
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,18 @@ class Rows:
     def take(self, rows: np.ndarray) -> Rows:
         weight = None if self.weight is None else self.weight[rows]
         return Rows(tuple(array[rows] for array in self.encoded), self.y[rows], weight)
+
+    def with_weight(self, weight: np.ndarray | None) -> Rows:
+        """The rows with other weights."""
+        return Rows(self.encoded, self.y, weight)
+
+    def with_mean_weight_1(self) -> Rows:
+        """The rows with weights in units of their mean.
+
+        Keras divides a sum of weighted losses by the number of rows, and the penalty is for that number:
+        so weights leave the two in proportion, and a weight of 2 everywhere is no weight.
+        """
+        return self if self.weight is None else self.with_weight(self.weight / np.mean(self.weight))
 
     def as_tuple(self) -> tuple[Any, ...]:
         weight = () if self.weight is None else (self.weight,)
@@ -73,6 +89,16 @@ class FitJob:
     until_agreed: bool = False
     monitor: str = "deviance"
     keras_arguments: dict[str, Any] = field(default_factory=dict)
+
+    def weighted_training(self) -> Rows:
+        """Training rows in memory, with the weights of their classes where these were given."""
+        assert isinstance(self.training, Rows), "rows in memory"
+        classes = self.keras_arguments.get("class_weight")
+        if not classes:
+            return self.training
+        return self.training.with_weight(
+            np.where(self.training.y > 0, classes[1], classes[0]).astype(float)
+        )
 
     def with_callback(self, callback: Any) -> FitJob:
         """The job with one callback more, before the user's."""

@@ -47,8 +47,8 @@ def write_laplace(model: Any, job: FitJob) -> None:
 
 def _give_posterior(engine: Engine, curvatures: list[list[np.ndarray]]) -> None:
     """Put covariances beside the means of all blocks."""
-    priors: list[Block] = [LinearBlock(engine.design, engine.rows, False)]
-    for group in make_groups(engine.design, engine.rows, True):
+    priors: list[Block] = [LinearBlock(engine.design, engine.total_weight, False)]
+    for group in make_groups(engine.design, engine.total_weight, True):
         priors += group.blocks
     grams = [engine.linear_gram, *(gram for group in curvatures for gram in group)]
     solutions = [

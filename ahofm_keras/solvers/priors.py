@@ -9,12 +9,15 @@ import numpy as np
 from ahofm_keras.solvers.precision import Precision
 
 # Precision of a coefficient with a flat prior, relative to the block's Gram matrix: none that a
-# statistician would see, enough for equal columns.
+# statistician would see, enough for equal columns, whose coefficients it makes equal (the solution of
+# least norm), and for levels that no row has, whose coefficients it makes 0.
 _FLAT = 1e-11
 # Logarithms of lambda and tau may move by this much in one step, and lie this far from where they
 # started.
 _LONGEST_STEP = 4.0
 _RANGE = 25.0
+# How much larger the logarithm of lambda is where a smooth is as good as straight.
+_STRAIGHT = 16.0
 _AT_THE_END = 1e-6
 _NOTHING = 1e-100
 _HALVINGS = 12
@@ -82,6 +85,8 @@ class BlockPrior:
             has g / (g + q) of one at the precision q. The evidence of a weak function is almost the
             same from straight to rough: this says that it is straight.
         seen: g `(m,)`, the diagonal of the block's Gram matrix.
+        rows: n, for the weak prior of what has none: where classes are told apart exactly the Gram
+            matrix says less and less of a coefficient, and nothing else would hold it.
     """
 
     eigenvalues: np.ndarray
@@ -92,6 +97,7 @@ class BlockPrior:
     least: np.ndarray
     freedom: np.ndarray
     seen: np.ndarray
+    rows: float
 
     def __post_init__(self) -> None:
         self.start = self.parameters
@@ -141,6 +147,7 @@ class BlockPrior:
             np.concatenate([self.least, other.least]),
             np.concatenate([self.freedom, other.freedom]),
             np.concatenate([self.seen, other.seen]),
+            self.rows,
         )
         prior.parameters = np.concatenate([self.parameters, other.parameters])
         return prior
@@ -165,6 +172,7 @@ class BlockPrior:
             self.least[chosen],
             self.freedom[chosen],
             self.seen[keep],
+            self.rows,
         )
         prior.parameters = self.parameters[chosen]
         return prior
@@ -188,7 +196,8 @@ class BlockPrior:
             known_gram, known_parameters, precision = self._known
             if known_gram is gram and np.array_equal(known_parameters, parameters):
                 return precision
-        flat = _FLAT * (gram.diagonal() + np.trace(gram) / max(len(gram), 1)) + 1e-30
+        size = gram.diagonal() + np.trace(gram) / max(len(gram), 1)
+        flat = _FLAT * np.maximum(size, self.rows)
         precision = Precision.factorise(gram, np.where(self._penalised, own, flat))
         self._known = gram, parameters.copy(), precision
         return precision
@@ -252,6 +261,12 @@ class BlockPrior:
         """The parameters with a group switched off: its tau as far up as it can be."""
         parameters = self.parameters.copy()
         parameters[group, -1] = self.start[group, -1] + _RANGE
+        return parameters
+
+    def straight(self) -> np.ndarray:
+        """The parameters on the smooth side: nothing that a lambda penalises has an effect."""
+        parameters = self.start.copy()
+        parameters[:, :-1] += _STRAIGHT
         return parameters
 
     def edf(self, solution: Solution, gram: np.ndarray) -> np.ndarray:

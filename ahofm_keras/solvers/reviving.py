@@ -1,21 +1,27 @@
-"""Smooths and tensor products that were switched off, or made straight, by mistake.
+"""Smooths and tensor products whose smoothing ended in the wrong one of several optima.
 
-At a large tau, and at a large lambda, the evidence is flat: steps do not lead back from there. What a
-group would explain with another smoothing is a small problem of its own, with all others as they are:
-its Gram matrix S and sums r are what the others leave.
+At a large tau, and at a large lambda, the evidence is flat: steps do not lead back from there. And the
+evidence of a group often has two optima, a smooth one (straight, or off) and a rough one that gains next
+to nothing. What a group would explain with another smoothing is a small problem of its own, with all
+others as they are: its Gram matrix S and sums r are what the others leave.
 """
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 import numpy as np
 
-from ahofm_keras.solvers.priors import BlockPrior, Solution
+from ahofm_keras.solvers.priors import ACTIVE, COST, BlockPrior, Solution
 
 _STEPS = 15
 # Steps end where the evidence gains less; sweeps go on from there.
 _LEAST_GAIN = 0.01
 # What gains the evidence less is left as it is.
 _WORTH = 0.01
+# A rough optimum has to be better than the smooth one by so much: the price of a scale (`COST`), because
+# it takes the lambda, where the smooth one does without.
+_CLEARLY = COST
 # Of the Gram matrix: where the others leave less, they leave nothing but rounding.
 _LEAST_LEFT = 1e-12
 
@@ -26,8 +32,12 @@ def choose_anew(prior: BlockPrior, gram: np.ndarray, rhs: np.ndarray, dispersion
     _try(prior, prior.start, before, gram, rhs, dispersion)
 
 
-def revive_groups(prior: BlockPrior, gram: np.ndarray, rhs: np.ndarray, dispersion: float) -> None:
-    """Give groups another smoothing where the evidence gains; leave out what is not worth its price."""
+def revive_groups(prior: BlockPrior, gram: np.ndarray, rhs: np.ndarray, dispersion: float) -> float:
+    """Give groups another smoothing where the evidence gains; leave out what is not worth its price.
+
+    Returns:
+        The evidence that was given up for smoother groups.
+    """
     solution = prior.solve(gram, rhs, dispersion)
     found = _find(prior, solution, gram, rhs, dispersion)
     strongest = sorted(found, key=lambda group: found[group][0])[-1:]
@@ -40,7 +50,28 @@ def revive_groups(prior: BlockPrior, gram: np.ndarray, rhs: np.ndarray, dispersi
         if better is not None:
             solution = better
             break
-    prior.switch_off(solution, gram, rhs, dispersion)
+    solution = prior.switch_off(solution, gram, rhs, dispersion)
+    return max(solution.evidence - _straighten(prior, solution, gram, rhs, dispersion).evidence, 0.0)
+
+
+def _straighten(
+    prior: BlockPrior, solution: Solution, gram: np.ndarray, rhs: np.ndarray, dispersion: float
+) -> Solution:
+    """Take the smooth optimum of the groups whose rough one is hardly better, the least worth first."""
+    edf, found = prior.edf(solution, gram), []
+    for group in map(int, np.flatnonzero(prior.free[:, -1] & (prior.freedom > 0) & (edf > ACTIVE))):
+        alone, system = prior.only(group), left_for(prior, group, solution, gram, rhs)
+        before = alone.solve(*system, dispersion)
+        smooth = _from(alone, alone.straight(), system, dispersion)
+        lead = before.evidence - smooth.evidence
+        if lead < _CLEARLY and alone.edf(smooth, system[0])[0] < edf[group] - ACTIVE:
+            found.append((lead, group, alone.parameters[0]))
+    for _, group, smoothing in sorted(found, key=itemgetter(0)):
+        parameters = prior.parameters.copy()
+        parameters[group] = smoothing
+        after = _try(prior, parameters, solution, gram, rhs, dispersion, give=_CLEARLY)
+        solution = solution if after is None else after
+    return solution
 
 
 def _try(
@@ -50,14 +81,23 @@ def _try(
     gram: np.ndarray,
     rhs: np.ndarray,
     dispersion: float,
+    give: float = 0.0,
 ) -> Solution | None:
-    """Go on from other parameters, and come back if that was not better."""
-    kept, prior.parameters = prior.parameters, parameters
-    after = prior.adapt(gram, rhs, dispersion, _STEPS, _LEAST_GAIN)
-    if after.evidence >= before.evidence:
+    """Go on from other parameters, and come back if that was worse by more than may be given up."""
+    kept = prior.parameters
+    after = _from(prior, parameters, (gram, rhs), dispersion)
+    if after.evidence >= before.evidence - give:
         return after
     prior.parameters = kept
     return None
+
+
+def _from(
+    prior: BlockPrior, parameters: np.ndarray, system: tuple[np.ndarray, np.ndarray], dispersion: float
+) -> Solution:
+    """The optimum that steps from some parameters lead to."""
+    prior.parameters = parameters
+    return prior.adapt(*system, dispersion, _STEPS, _LEAST_GAIN)
 
 
 def _find(
@@ -68,8 +108,14 @@ def _find(
     for group in np.flatnonzero(prior.free[:, -1]):
         alone, system = prior.only(int(group)), left_for(prior, int(group), solution, gram, rhs)
         before = alone.solve(*system, dispersion)
-        alone.parameters = alone.start
-        after = alone.adapt(*system, dispersion, _STEPS, _LEAST_GAIN)
+        after = _from(alone, alone.start, system, dispersion)
+        rough = alone.parameters
+        if prior.freedom[group]:
+            smooth = _from(alone, alone.straight(), system, dispersion)
+            if after.evidence > smooth.evidence + _CLEARLY:
+                alone.parameters = rough
+            else:
+                after = smooth
         if after.evidence > before.evidence + _WORTH:
             found[int(group)] = after.evidence - before.evidence, alone.parameters[0]
     return found

@@ -7,6 +7,7 @@ from math import comb
 import numpy as np
 
 from ahofm_keras.solvers.blocks import FactorGroup
+from ahofm_keras.terms import Feature
 
 # Of all interactions of one order together, in units of the response's variance.
 _START_VARIANCE = 0.05
@@ -16,7 +17,8 @@ def draw_factors(groups: list[FactorGroup], seed: int) -> None:
     """Smooth random factors: all interactions of an order are a small part of the response.
 
     The coefficient of a function of penalty s is drawn with standard deviation 1 / (1 + s / s_1), s_1
-    the smallest that is not 0: lines and the first few wiggles.
+    the smallest that is not 0: lines and the first few wiggles. Functions that are large at a rare level
+    start smaller by as much: no single row starts far away.
     """
     rng = np.random.default_rng(seed)
     for group in groups:
@@ -26,5 +28,12 @@ def draw_factors(groups: list[FactorGroup], seed: int) -> None:
             values = block.feature.eigenvalues
             penalised = values[values > 0]
             spread = 1 / (1 + values / penalised.min()) if len(penalised) else np.ones_like(values)
-            spread = size * spread / np.linalg.norm(spread)
+            spread = size * spread / np.linalg.norm(spread) / _largest_values(block.feature)
             block.mean = (spread * rng.standard_normal((group.rank, block.width))).reshape(-1)
+
+
+def _largest_values(feature: Feature) -> np.ndarray | float:
+    """The largest value that each function of a category has at a level; 1 for other features."""
+    if feature.basis.kind != "re":
+        return 1.0
+    return np.maximum(np.abs(feature.transform).max(axis=0), 1.0)

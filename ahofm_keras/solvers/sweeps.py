@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from ahofm_keras.errors import warn
 from ahofm_keras.solvers.engine import Engine, State
-from ahofm_keras.solvers.job import NOT_CONVERGED, FitJob, Rows
+from ahofm_keras.solvers.job import ASTRAY, NOT_CONVERGED, FitJob, Rows
 from ahofm_keras.solvers.posterior import forget_posterior
 from ahofm_keras.solvers.progress import SweepLine
 from ahofm_keras.solvers.weights import write_weights
@@ -25,34 +25,27 @@ Steps = Iterator[Engine | None]
 
 def make_engine(model: Any, job: FitJob, *, random: bool, chosen: np.ndarray | None = None) -> Engine:
     """The model as blocks, on all rows of a job or on chosen ones."""
-    assert isinstance(job.training, Rows), "block solvers need rows in memory"
-    rows = job.training if chosen is None else job.training.take(chosen)
+    rows = job.weighted_training()
+    rows = rows if chosen is None else rows.take(chosen)
     # Several starts are fitted one by one; only their average fills the room that the model has.
     design = model.design.with_starts(1) if random else model.design
-    rows, unit = _with_mean_weight_1(_weigh_classes(rows, job), random and model.family.dispersed)
+    rows, unit = _with_mean_weight_1(rows) if model.family.dispersed else (rows, 1.0)
     return Engine(
         design, model.family, rows, model.predictor.shift, model.predictor.scale, random=random,
         starts=job.restarts + 1, weight_unit=unit,
     )  # fmt: skip
 
 
-def _weigh_classes(rows: Rows, job: FitJob) -> Rows:
-    classes = job.keras_arguments.get("class_weight")
-    if not classes:
-        return rows
-    return Rows(rows.encoded, rows.y, np.where(rows.y > 0, classes[1], classes[0]).astype(float))
-
-
-def _with_mean_weight_1(rows: Rows, wanted: bool) -> tuple[Rows, float]:
+def _with_mean_weight_1(rows: Rows) -> tuple[Rows, float]:
     """Rows with weights in units of their mean, and that unit.
 
     Where the dispersion is estimated, weights say how rows compare, and no more: their unit is the
-    dispersion's. Constants of the solver are for rows of about weight 1.
+    dispersion's.
     """
-    if not wanted or rows.weight is None:
+    if rows.weight is None:
         return rows, 1.0
     unit = float(np.mean(rows.weight[rows.weight > 0]))
-    return Rows(rows.encoded, rows.y, rows.weight / unit), unit
+    return rows.with_weight(rows.weight / unit), unit
 
 
 def announced(engine: Engine, work: Callable[[], Any]) -> Steps:
@@ -127,6 +120,12 @@ def run_sweeps(
         warn(f"{NOT_CONVERGED} (sweep {epochs}) before it converged. {advice}")
     if engine is not None:
         _warn_of_separation(engine)
+        if not engine.in_range():
+            warn(
+                f"{ASTRAY}: the predictor of some rows is beyond anything that their response could ask "
+                "for, and coefficients there have no meaning. Leave rare levels out, or write `s()` "
+                "for categories, which shrinks them."
+            )
     return history
 
 

@@ -27,7 +27,7 @@ def attempt(
     engine.update_dispersion()
     for _ in range(_SWEEPS):
         engine.sweep(adapt=1)
-    if score(engine) >= goal and is_wanted():
+    if score(engine) >= goal and engine.in_range() and is_wanted():
         return True
     engine.restore(before)
     return False

@@ -23,7 +23,7 @@ _PLACES = 8
 _known: WeakKeyDictionary[Feature, np.ndarray] = WeakKeyDictionary()
 
 
-def least_smoothing(feature: Feature, rows: int) -> float:
+def least_smoothing(feature: Feature, rows: float) -> float:
     """The lambda, at a dispersion of 1, that holds unseen functions in sight of the response.
 
     A function u_m with sum_i u_m(x_i)^2 = n is unseen where its largest square is beyond n, more than a

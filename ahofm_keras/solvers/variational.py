@@ -8,6 +8,8 @@ smoothing that `df` asks for, and only then is the smoothing chosen.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from itertools import chain, count
 from operator import attrgetter
 from typing import Any
@@ -15,7 +17,9 @@ from typing import Any
 import keras
 import numpy as np
 
+from ahofm_keras.errors import warn
 from ahofm_keras.solvers.averaging import are_enough, average_states
+from ahofm_keras.solvers.damping import damped
 from ahofm_keras.solvers.engine import Engine, State
 from ahofm_keras.solvers.growing import grow
 from ahofm_keras.solvers.job import FitJob
@@ -47,7 +51,7 @@ _ROUND = 10
 # With more rows than twice this many a sample of them finds the start.
 _SAMPLE_ROWS = 10_000
 _SAMPLE_STEP = 10
-# By how much, a row, the bound may fall in a sweep of a family that is not gaussian before it is halved.
+# By how much, per row, the bound may fall in a sweep of a family that is not gaussian.
 _SLACK = 1e-3
 _HALVINGS = 6
 
@@ -63,7 +67,7 @@ def fit_variational(model: Any, job: FitJob) -> keras.callbacks.History:
 
 def _logs(engine: Engine) -> dict[str, float]:
     bound = engine.bound() if engine.average_bound is None else engine.average_bound
-    return {"loss": -bound / engine.rows, "bound": bound, "edf": engine.edf()}
+    return {"loss": -bound / engine.total_weight, "bound": bound, "edf": engine.edf()}
 
 
 def _starts(engine: Engine, model: Any, job: FitJob) -> Steps:
@@ -87,17 +91,27 @@ def _starts(engine: Engine, model: Any, job: FitJob) -> Steps:
 def _one_start(engine: Engine, model: Any, job: FitJob, seed: int) -> Steps:
     """A whole fit; of many rows a sample, and of many in it a sample of that, finds the start."""
     sizes = sample_sizes(engine.rows)
-    if not sizes:
-        engine.reset()
-        yield from ascend(engine, seed)
-        return
+    if sizes:
+        yield from _from_samples(engine, model, job, seed, sizes)
+        if not engine.is_astray():
+            return
+        warn(
+            f"The fit that a sample of {sizes[0]:,} rows started went astray on all {engine.rows:,}: "
+            "it is fitted again without a sample, which takes longer."
+        )
+    engine.reset()
+    yield from ascend(engine, seed)
+
+
+def _from_samples(engine: Engine, model: Any, job: FitJob, seed: int, sizes: list[int]) -> Steps:
+    """A fit to samples of growing size, then to all rows."""
     order = np.random.default_rng(seed).permutation(engine.rows)
     samples = (make_engine(model, job, random=True, chosen=np.sort(order[:size])) for size in sizes)
     first = next(samples)
     yield from ascend(first, seed)
     state = first.state()
     for larger in (*samples, engine):
-        yield from _go_on(larger, state)
+        yield from _go_on(larger, state, other_rows=True)
         # What a few rows did not show, more rows may.
         if (yield from grow(larger)):
             yield from _climb(larger)
@@ -113,9 +127,10 @@ def sample_sizes(rows: int) -> list[int]:
     return sizes
 
 
-def _go_on(engine: Engine, state: State) -> Steps:
-    """Sweeps from a state that was reached before."""
-    _return_to(engine, state)
+def _go_on(engine: Engine, state: State, other_rows: bool = False) -> Steps:
+    """Sweeps from a state that was reached before, on these rows or on others."""
+    engine.restore(state)
+    engine.linearise(cautious=other_rows)
     engine.update_linear(anew=True)
     yield from _climb(engine)
 
@@ -168,7 +183,7 @@ def _fit_linear(engine: Engine) -> None:
 
 def _is_crowded(engine: Engine) -> bool:
     """Whether the fit takes so many degrees of freedom that it might be chance."""
-    return engine.edf() > engine.weighted_rows / 2
+    return engine.edf() > engine.total_weight / 2
 
 
 def _reconsider(engine: Engine, plain: State, margin: float) -> None:
@@ -210,7 +225,8 @@ def _warm_up(engine: Engine) -> Steps:
     value = engine.objective()
     for _ in range(_WARM_SWEEPS):
         before = value
-        yield from announced(engine, lambda: _sweep(engine))
+        # Factors have no variances yet: the bound, which counts them, says nothing of the first sweep.
+        yield from announced(engine, lambda: _sweep(engine, lambda: -engine.objective()))
         value = engine.objective()
         if before - value < _WARM_FALL * before:
             return
@@ -218,29 +234,52 @@ def _warm_up(engine: Engine) -> Steps:
 
 def _climb(engine: Engine) -> Steps:
     """Sweeps that choose the smoothing too, until the bound stands still."""
-    bounds, least = [engine.bound()], _GAIN * max(engine.rows, _FEW_ROWS)
+
+    def worth() -> float:
+        return engine.bound() / engine.total_weight
+
+    plain = not engine.groups
+    bounds, least = [engine.bound()], _GAIN * max(engine.total_weight, _FEW_ROWS)
+    quiet = 0  # sweeps since the bound fell on purpose
     for sweep in count(1):
         phase = sweep % _ROUND
         yield None
-        _sweep(engine, adapt=1, revive=phase == _WINDOW, cost=0.0 if phase else COST)
+        _sweep(engine, worth, adapt=1, revive=phase == _WINDOW, cost=0.0 if phase else COST)
         if not phase:
             drop_idle(engine)
         bounds.append(engine.bound())
+        quiet = 0 if engine.conceded or not (phase or plain) else quiet + 1
         yield engine
-        # Not while the window holds a sweep that switched factors off: the bound may have fallen.
-        if phase >= _WINDOW and bounds[-1] - bounds[-1 - _WINDOW] < _WINDOW * least:
+        if quiet >= _WINDOW and bounds[-1] - bounds[-1 - _WINDOW] < _WINDOW * least:
             return
 
 
-def _sweep(engine: Engine, adapt: int = 0, revive: bool = False, cost: float = 0.0) -> None:
-    """One sweep; for other families than the gaussian at current weights, and halved if too long."""
+def _sweep(
+    engine: Engine,
+    worth: Callable[[], float],
+    adapt: int = 0,
+    revive: bool = False,
+    cost: float = 0.0,
+) -> None:
+    """One sweep; for other families than the gaussian at current weights, and damped if too long.
+
+    Args:
+        engine: of the fit.
+        worth: what may not fall, per row.
+        adapt, revive, cost: of `Engine.sweep`.
+    """
     if engine.family.scaled:
         engine.sweep(adapt, revive, cost)
         return
     engine.linearise()
-    before, goal = engine.state(), engine.bound()
-    engine.sweep(adapt, revive, cost)
-    for _ in range(_HALVINGS):
-        if engine.bound() >= goal - _SLACK * engine.rows:
-            return
-        engine.blend(before)
+    goal = worth() - _SLACK
+
+    def cautiously() -> None:
+        engine.linearise(cautious=True)
+        engine.sweep(adapt, revive, cost)
+
+    def is_good() -> bool:
+        return worth() >= goal - engine.conceded / engine.total_weight and engine.in_range()
+
+    updates = (partial(engine.sweep, adapt, revive, cost), cautiously, engine.update_linear)
+    damped(engine, updates, is_good, _HALVINGS)

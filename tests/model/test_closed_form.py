@@ -107,14 +107,14 @@ def test_two_smooths_equal_penalised_least_squares() -> None:
     np.testing.assert_allclose(model.predict(data), expected, rtol=0, atol=1e-4)
 
 
-def test_sample_weights_multiply_the_loss() -> None:
+def test_sample_weights_in_units_of_their_mean_multiply_the_loss() -> None:
     rng = np.random.default_rng(4)
     data = pd.DataFrame({"x": rng.uniform(size=120)})
     data["y"] = np.sin(6 * data.x) + 0.3 * rng.normal(size=120)
     data["w"] = rng.integers(1, 4, 120).astype(float)
     model = ak.AdditiveModel("y ~ s(x, k=10, sp=0.5, knots=(0, 1))", data)
     fit_full_batches(model, data, keras.optimizers.SGD(0.3, momentum=0.9), sample_weight="w")
-    weighted = penalised_least_squares_weighted(data, 0.5, data.w.to_numpy())
+    weighted = penalised_least_squares_weighted(data, 0.5, (data.w / data.w.mean()).to_numpy())
     unweighted = penalised_least_squares_weighted(data, 0.5, np.ones(len(data)))
     np.testing.assert_allclose(model.predict(data), weighted, rtol=0, atol=2e-4)
     assert np.max(np.abs(weighted - unweighted)) > 1e-2
