@@ -27,7 +27,7 @@ from ahofm_keras.model.rows import RowReader
 from ahofm_keras.model.streams import own_errors
 from ahofm_keras.solvers import AUTO, SOLVERS, FitJob, choose_solver
 from ahofm_keras.solvers.choice import MINI_BATCHES, check_solver
-from ahofm_keras.solvers.job import ASTRAY, NO_WORSE, NOT_CONVERGED, Rows
+from ahofm_keras.solvers.job import ASTRAY, NOT_CONVERGED, Rows, is_no_worse
 from ahofm_keras.solvers.laplace import can_have_laplace, write_laplace
 from ahofm_keras.solvers.posterior import forget_posterior
 from ahofm_keras.terms import InteractionTerm
@@ -169,7 +169,8 @@ def _is_worth_something(model: Any, job: FitJob, figures: dict[str, Any]) -> boo
     if weighted is not job.training:
         figures = measure_fit(model, weighted)
     deviance, null = figures["deviance"], figures["null_deviance"]
-    if deviance <= NO_WORSE * null:
+    total = len(weighted) if weighted.weight is None else float(np.sum(weighted.weight))
+    if is_no_worse(deviance, null, total, model.scale):
         return True
     warn(
         f"{ASTRAY}: its deviance, {deviance:.4g}, is larger than that of the intercept alone, "

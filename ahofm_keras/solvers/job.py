@@ -12,8 +12,17 @@ import tensorflow as tf
 NOT_CONVERGED = "The fit reached its last epoch"
 # How the warning of a fit that should not be used starts.
 ASTRAY = "The fit went astray"
-# Times the deviance of the intercept alone, which a fit without any effect has up to rounding.
-NO_WORSE = 1.001
+
+
+def is_no_worse(deviance: float, null_deviance: float, rows: float, scale: float) -> bool:
+    """Whether a fit explains no less than the intercept alone, up to what may be rounding.
+
+    Args:
+        deviance, null_deviance: of the fit and of the intercept alone.
+        rows: the sum of weights in them.
+        scale: of the response inside the model.
+    """
+    return bool(deviance <= 1.001 * null_deviance + 1e-6 * rows * scale**2)
 
 
 @dataclass(frozen=True)

@@ -32,12 +32,8 @@ def choose_anew(prior: BlockPrior, gram: np.ndarray, rhs: np.ndarray, dispersion
     _try(prior, prior.start, before, gram, rhs, dispersion)
 
 
-def revive_groups(prior: BlockPrior, gram: np.ndarray, rhs: np.ndarray, dispersion: float) -> float:
-    """Give groups another smoothing where the evidence gains; leave out what is not worth its price.
-
-    Returns:
-        The evidence that was given up for smoother groups.
-    """
+def revive_groups(prior: BlockPrior, gram: np.ndarray, rhs: np.ndarray, dispersion: float) -> None:
+    """Give groups another smoothing where the evidence gains; leave out what is not worth its price."""
     solution = prior.solve(gram, rhs, dispersion)
     found = _find(prior, solution, gram, rhs, dispersion)
     strongest = sorted(found, key=lambda group: found[group][0])[-1:]
@@ -50,16 +46,21 @@ def revive_groups(prior: BlockPrior, gram: np.ndarray, rhs: np.ndarray, dispersi
         if better is not None:
             solution = better
             break
-    solution = prior.switch_off(solution, gram, rhs, dispersion)
-    return max(solution.evidence - _straighten(prior, solution, gram, rhs, dispersion).evidence, 0.0)
+    prior.switch_off(solution, gram, rhs, dispersion)
 
 
-def _straighten(
-    prior: BlockPrior, solution: Solution, gram: np.ndarray, rhs: np.ndarray, dispersion: float
-) -> Solution:
-    """Take the smooth optimum of the groups whose rough one is hardly better, the least worth first."""
+def straighten(prior: BlockPrior, gram: np.ndarray, rhs: np.ndarray, dispersion: float) -> float:
+    """Take the smooth optimum of the smooths whose rough one is hardly better, the least worth first.
+
+    A tensor product has several lambdas and a price of its own.
+
+    Returns:
+        The evidence that was given up.
+    """
+    solution = before_all = prior.solve(gram, rhs, dispersion)
     edf, found = prior.edf(solution, gram), []
-    for group in map(int, np.flatnonzero(prior.free[:, -1] & (prior.freedom > 0) & (edf > ACTIVE))):
+    smooths = prior.free[:, -1] & (prior.freedom > 0) & (prior.prices == 0)
+    for group in map(int, np.flatnonzero(smooths & (edf > ACTIVE))):
         alone, system = prior.only(group), left_for(prior, group, solution, gram, rhs)
         before = alone.solve(*system, dispersion)
         smooth = _from(alone, alone.straight(), system, dispersion)
@@ -69,9 +70,15 @@ def _straighten(
     for _, group, smoothing in sorted(found, key=itemgetter(0)):
         parameters = prior.parameters.copy()
         parameters[group] = smoothing
+        kept = prior.parameters
         after = _try(prior, parameters, solution, gram, rhs, dispersion, give=_CLEARLY)
-        solution = solution if after is None else after
-    return solution
+        if after is None:
+            continue
+        if prior.edf(after, gram)[group] < edf[group] - ACTIVE:
+            solution = after
+        else:  # steps led back, together with the others
+            prior.parameters = kept
+    return max(before_all.evidence - solution.evidence, 0.0)
 
 
 def _try(
@@ -110,7 +117,7 @@ def _find(
         before = alone.solve(*system, dispersion)
         after = _from(alone, alone.start, system, dispersion)
         rough = alone.parameters
-        if prior.freedom[group]:
+        if prior.freedom[group] and not prior.prices[group]:
             smooth = _from(alone, alone.straight(), system, dispersion)
             if after.evidence > smooth.evidence + _CLEARLY:
                 alone.parameters = rough

@@ -48,6 +48,8 @@ _FEW_ROWS = 100
 _WINDOW = 5
 # In one of these many sweeps weak factors are switched off, in another the linear block is revived.
 _ROUND = 10
+# Rounds in which smooths are straightened: where the others make them rough again, they are that.
+_SIMPLIFYING = 3
 # With more rows than twice this many a sample of them finds the start.
 _SAMPLE_ROWS = 10_000
 _SAMPLE_STEP = 10
@@ -244,7 +246,9 @@ def _climb(engine: Engine) -> Steps:
     for sweep in count(1):
         phase = sweep % _ROUND
         yield None
-        _sweep(engine, worth, adapt=1, revive=phase == _WINDOW, cost=0.0 if phase else COST)
+        revive = phase == _WINDOW
+        simplify = revive and sweep < _SIMPLIFYING * _ROUND
+        _sweep(engine, worth, 1, revive, simplify, cost=0.0 if phase else COST)
         if not phase:
             drop_idle(engine)
         bounds.append(engine.bound())
@@ -259,6 +263,7 @@ def _sweep(
     worth: Callable[[], float],
     adapt: int = 0,
     revive: bool = False,
+    simplify: bool = False,
     cost: float = 0.0,
 ) -> None:
     """One sweep; for other families than the gaussian at current weights, and damped if too long.
@@ -266,20 +271,20 @@ def _sweep(
     Args:
         engine: of the fit.
         worth: what may not fall, per row.
-        adapt, revive, cost: of `Engine.sweep`.
+        adapt, revive, simplify, cost: of `Engine.sweep`.
     """
     if engine.family.scaled:
-        engine.sweep(adapt, revive, cost)
+        engine.sweep(adapt, revive, simplify, cost)
         return
     engine.linearise()
     goal = worth() - _SLACK
 
     def cautiously() -> None:
         engine.linearise(cautious=True)
-        engine.sweep(adapt, revive, cost)
+        engine.sweep(adapt, revive, simplify, cost)
 
     def is_good() -> bool:
         return worth() >= goal - engine.conceded / engine.total_weight and engine.in_range()
 
-    updates = (partial(engine.sweep, adapt, revive, cost), cautiously, engine.update_linear)
+    updates = (partial(engine.sweep, adapt, revive, simplify, cost), cautiously, engine.update_linear)
     damped(engine, updates, is_good, _HALVINGS)
