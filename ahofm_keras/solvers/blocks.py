@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # tau at the start, in units of the Gram matrix of a function with variance 1 on each row.
 _START_SHRINKAGE = 1e-3
+# Strength of the weak prior of the intercept, in units of that of other unpenalised coefficients.
+_WEAK_INTERCEPT = 1e-3
 # Rows that are dense in the columns of the linear block hold at most so many numbers at once.
 _DENSE_NUMBERS = 4_000_000
 
@@ -83,8 +85,17 @@ class PriorStart:
         return lowest
 
 
-def make_prior(starts: Sequence[PriorStart], rows: float, flat: int = 0) -> BlockPrior:
-    """The prior of a block for n rows: some coefficients with a flat prior, then the groups."""
+def make_prior(
+    starts: Sequence[PriorStart], rows: float, flat: int = 0, intercept: int = 0
+) -> BlockPrior:
+    """The prior of a block for n rows.
+
+    Args:
+        starts: of the groups.
+        rows: n.
+        flat: number of coefficients with a flat prior, which come before the groups.
+        intercept: number of intercepts, 0 or 1, which come before all.
+    """
     widths = [start.penalties.shape[1] for start in starts]
     groups = np.concatenate([np.full(flat, -1), np.repeat(np.arange(len(starts)), widths)])
     margins = max((len(start.penalties) for start in starts), default=1)
@@ -101,7 +112,9 @@ def make_prior(starts: Sequence[PriorStart], rows: float, flat: int = 0) -> Bloc
     prices[: len(starts)] = [start.price for start in starts]
     freedom[: len(starts)] = [start.freedom * start.chosen for start in starts]
     seen = np.full(len(groups), rows, float)
-    prior = BlockPrior(eigenvalues, groups, parameters, free, prices, least, freedom, seen, rows)
+    weak = np.ones(len(groups))
+    weak[:intercept] = _WEAK_INTERCEPT
+    prior = BlockPrior(eigenvalues, groups, parameters, free, prices, least, freedom, seen, rows, weak)
     # What neither lambda nor tau reaches has a flat prior.
     return replace(prior, groups=np.where(prior.precisions() > 0, groups, -1))
 
@@ -191,7 +204,7 @@ class LinearBlock(Block):
             )
             for own in self.terms
         ]  # fmt: skip
-        super().__init__(make_prior(starts, rows, self.flat))
+        super().__init__(make_prior(starts, rows, self.flat, self.intercept))
         ends = self.flat + np.cumsum([own.penalties.shape[1] for own in self.terms])
         begins = [self.flat, *ends]
         self.slices = [slice(int(a), int(b)) for a, b in zip(begins, ends, strict=False)]

@@ -87,6 +87,8 @@ class BlockPrior:
         seen: g `(m,)`, the diagonal of the block's Gram matrix.
         rows: n, for the weak prior of what has none: where classes are told apart exactly the Gram
             matrix says less and less of a coefficient, and nothing else would hold it.
+        weak: `(m,)`, how strong that prior is beside that of other coefficients: the intercept's is
+            weaker, so that it takes what a column that is constant on these rows could take as well.
     """
 
     eigenvalues: np.ndarray
@@ -98,6 +100,7 @@ class BlockPrior:
     freedom: np.ndarray
     seen: np.ndarray
     rows: float
+    weak: np.ndarray
 
     def __post_init__(self) -> None:
         self.start = self.parameters
@@ -148,6 +151,7 @@ class BlockPrior:
             np.concatenate([self.freedom, other.freedom]),
             np.concatenate([self.seen, other.seen]),
             self.rows,
+            np.concatenate([self.weak, other.weak]),
         )
         prior.parameters = np.concatenate([self.parameters, other.parameters])
         return prior
@@ -173,6 +177,7 @@ class BlockPrior:
             self.freedom[chosen],
             self.seen[keep],
             self.rows,
+            self.weak[keep],
         )
         prior.parameters = self.parameters[chosen]
         return prior
@@ -197,7 +202,7 @@ class BlockPrior:
             if known_gram is gram and np.array_equal(known_parameters, parameters):
                 return precision
         size = gram.diagonal() + np.trace(gram) / max(len(gram), 1)
-        flat = _FLAT * np.maximum(size, self.rows)
+        flat = _FLAT * self.weak * np.maximum(size, self.rows)
         precision = Precision.factorise(gram, np.where(self._penalised, own, flat))
         self._known = gram, parameters.copy(), precision
         return precision
