@@ -108,7 +108,7 @@ class Posterior(keras.layers.Layer):
         variance = self._linear_variance(bases, columns) + self._new_levels_variance(bases)
         for place, entry in enumerate(self.interactions):
             variance = variance + self._interaction_variance(place, entry, bases)
-        return variance
+        return ops.maximum(variance, 0.0)  # that of factors which cancel rounds to either side of 0
 
     def _new_levels_variance(self, bases: Sequence[Array]) -> Array:
         """What the effects of levels that were not seen in training add, 0 at those that were."""
