@@ -26,7 +26,7 @@ Namespace = Any
 _LEAST_PROBABILITY = 1e-15
 _LEAST_MEAN = 1e-300
 # exp() of more overflows before sums over rows do.
-_LARGEST_LOG = 300.0
+LARGEST_LOG = 300.0
 # Keras adds losses up in float32.
 _LARGEST_LOSS = 1e37
 
@@ -150,7 +150,7 @@ def _positive(mean: Array, namespace: Namespace) -> Array:
 
 
 def _exp(eta: Array, namespace: Namespace) -> Array:
-    return namespace.exp(namespace.clip(eta, -_LARGEST_LOG, _LARGEST_LOG))
+    return namespace.exp(namespace.clip(eta, -LARGEST_LOG, LARGEST_LOG))
 
 
 def _bernoulli_deviance(y: Array, mean: Array, namespace: Namespace) -> Array:

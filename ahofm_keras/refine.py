@@ -106,8 +106,8 @@ def refine(
     if model.own_compile:
         refined.compile_from_config({**model.get_compile_config(), "own_compile": True})
     if fit:
-        assert model.record is not None
-        refined.fit(rows, **{"solver": model.record.solver, **_class_weight(model, options), **options})
+        solver = {} if model.record is None else {"solver": model.record.solver}
+        refined.fit(rows, **{**solver, **_class_weight(model, options), **options})
     return refined
 
 

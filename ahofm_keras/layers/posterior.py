@@ -55,6 +55,7 @@ class Posterior(keras.layers.Layer):
         self.columns = columns
         self.penalised = [_with_arrays(entry) for entry in penalised]
         self.interactions = [_with_arrays(entry) for entry in interactions]
+        self.is_in_file = False
 
     def build(self, bases_shape: Any = None, columns_shape: Any = None) -> None:
         flat = int(self.intercept) + self.columns
@@ -104,11 +105,22 @@ class Posterior(keras.layers.Layer):
             name=name, shape=shape, initializer=start, trainable=False, dtype="float64"
         )
 
+    def load_own_variables(self, store: Any) -> None:
+        """Keras' own; a file of a model without a posterior leaves nothing known."""
+        if len(store.keys()):
+            self.is_in_file = True
+        if (
+            self.is_in_file
+        ):  # Keras goes on looking in other places of a file where this one does not fit
+            super().load_own_variables(store)
+        else:
+            self.dispersion.assign(0.0)
+
     def call(self, bases: Sequence[Array], columns: Array = None) -> Array:
         variance = self._linear_variance(bases, columns) + self._new_levels_variance(bases)
         for place, entry in enumerate(self.interactions):
             variance = variance + self._interaction_variance(place, entry, bases)
-        return variance
+        return ops.maximum(variance, 0.0)  # that of factors which cancel rounds to either side of 0
 
     def _new_levels_variance(self, bases: Sequence[Array]) -> Array:
         """What the effects of levels that were not seen in training add, 0 at those that were."""

@@ -186,6 +186,7 @@ class FactorizedInteraction(keras.layers.Layer):
         self.eigenvalues = [np.asarray(values, float) for values in eigenvalues]
         self.orders = [dict(order) for order in orders]
         self.seed = seed
+        self.ranks_in_file: tuple[int, ...] = ()
 
     def build(self, bases_shape: Any) -> None:
         width = max(map(len, self.eigenvalues))
@@ -206,6 +207,13 @@ class FactorizedInteraction(keras.layers.Layer):
             self._speeds.append(speed[:, :, None])
             self._penalties.append(penalty)
         self._add_all_factors()
+
+    def load_own_variables(self, store: Any) -> None:
+        """Keras' own; notes how many factors of each order a file holds, should they not fit in."""
+        keys = sorted(store.keys(), key=int)
+        if keys:  # Keras looks in several places of a file
+            self.ranks_in_file = tuple(int(np.shape(store[key])[-1]) for key in keys)
+        super().load_own_variables(store)
 
     def resize(self, ranks: Sequence[int]) -> None:
         """Give the orders other numbers of factors; all of them start anew."""

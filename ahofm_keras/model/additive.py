@@ -26,7 +26,7 @@ from ahofm_keras.model.arguments import (
 from ahofm_keras.model.encoding import Encoder
 from ahofm_keras.model.files import FORMAT_VERSION, check_export, check_format, check_save
 from ahofm_keras.model.fitting import FitRequest, run_fit
-from ahofm_keras.model.graph import attach_posterior, build_graph
+from ahofm_keras.model.graph import attach_posterior, build_graph, count_posterior
 from ahofm_keras.model.learning import learn_state
 from ahofm_keras.model.predicting import (
     CONFORMAL,
@@ -40,7 +40,6 @@ from ahofm_keras.model.predicting import (
     mean_and_spread,
     terms_frame,
     warn_if_unfitted,
-    weight_sums,
     with_index,
 )
 from ahofm_keras.model.reading import read_inputs
@@ -53,6 +52,9 @@ from ahofm_keras.solvers.job import Rows
 from ahofm_keras.storage import written_whole
 from ahofm_keras.terms import Design, InteractionTerm
 from ahofm_keras.transforms import Expression
+
+# Numbers of a posterior, 32 MB of them: a larger one is made when a fit or a file has something for it.
+_SMALL_POSTERIOR = 2**22
 
 
 @keras.saving.register_keras_serializable(package="ahofm_keras")
@@ -121,10 +123,10 @@ class AdditiveModel(RememberingModel):
         self._reader = RowReader(design, self.family, self.response, extrapolation, Encoder(graph))
         self._named_outputs = Outputs(graph, design, self.scale)
         self.from_encoded = keras.Function(graph.encoded, graph.response)
-        self._start = weight_sums(self)
+        self.start_mark = self.weights_mark()
         self._posterior: Posterior | None = None
-        if state.get("posterior"):
-            self.attach_posterior(int(state["posterior"]))
+        if state.get("posterior") or count_posterior(design) <= _SMALL_POSTERIOR:
+            self.attach_posterior(int(state.get("posterior") or design.starts))
         self.compile()
 
     @property
@@ -144,12 +146,12 @@ class AdditiveModel(RememberingModel):
 
     @property
     def posterior(self) -> Posterior | None:
-        """The layer that holds the posterior of all coefficients, where a fit gave one."""
+        """The layer that holds the posterior of all coefficients; says nothing before a fit."""
         return self._posterior
 
     @property
     def has_posterior(self) -> bool:
-        """Whether the last fit left a posterior."""
+        """Whether a posterior of the weights is known, from a fit or a file."""
         return self._posterior is not None and float(self._posterior.dispersion) > 0
 
     def attach_posterior(self, starts: int = 1) -> Posterior:
@@ -221,6 +223,8 @@ class AdditiveModel(RememberingModel):
         seed: int | None = None,
     ) -> keras.callbacks.History:
         """Fit the weights; a second call goes on from them.
+
+        An interrupted fit leaves the weights that it reached, and neither record nor sample.
 
         Args are those of `keras.Model.fit`, with these additions:
 
@@ -299,7 +303,7 @@ class AdditiveModel(RememberingModel):
         if check_callbacks(callbacks) and not plain:
             raise DataError('`callbacks` of `predict` go with type="response" and no interval.')
         rows, size = self._reader.without_response(x), batch_size or PREDICTION_ROWS
-        warn_if_unfitted(self, self._start)
+        warn_if_unfitted(self)
         with own_errors():
             if plain and (callbacks or verbose):  # Keras' own loop knows how to show and call them
                 if not isinstance(rows, tf.data.Dataset):

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import keras
 
 from ahofm_keras.errors import DataError
 from ahofm_keras.families import Deviance, Family, HalfDeviance
+from ahofm_keras.layers import Posterior
 from ahofm_keras.solvers.adam import make_optimizer
+from ahofm_keras.solvers.choice import LARGEST_BLOCK, largest_block
 from ahofm_keras.solvers.posterior import forget_posterior
+from ahofm_keras.terms import Design, InteractionTerm
 
 
 class CompiledModel(keras.Model):
     """A Keras model with the loss of its family; training runs on encoded rows.
 
-    A subclass sets `family` and `from_encoded` before it compiles, and has a `scale`, a `posterior`
-    and `recall`.
+    A subclass sets `family`, `design` and `from_encoded` before it compiles, and has what is not
+    implemented here.
     """
 
     steps_per_execution: int
     family: Family
+    design: Design
     from_encoded: keras.Function
     optimizer: Any
 
@@ -38,6 +45,19 @@ class CompiledModel(keras.Model):
 
     def recall(self, fact: str) -> Any:
         """A fact that was saved with the model, or None."""
+        raise NotImplementedError
+
+    @property
+    def has_posterior(self) -> bool:
+        """Whether a posterior of the weights is known."""
+        raise NotImplementedError
+
+    def attach_posterior(self, starts: int = 1) -> Posterior:
+        """The layer that holds the posterior."""
+        raise NotImplementedError
+
+    def use_starts(self, starts: int) -> None:
+        """Make room for the factors of several fits."""
         raise NotImplementedError
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
@@ -97,17 +117,50 @@ class CompiledModel(keras.Model):
         return super().train_on_batch(*args, **kwargs)
 
     def load_weights(self, filepath: Any, skip_mismatch: bool = False, **kwargs: Any) -> None:
-        """`keras.Model.load_weights`; the average of several starts needs room for them first."""
+        """`keras.Model.load_weights`, with the posterior; makes room for the average of several starts.
+
+        Where the file does not fit, the model stays as it was.
+        """
+        if largest_block(self.design).size <= LARGEST_BLOCK:
+            self.attach_posterior(self.design.starts).is_in_file = False
+        starts, before = self.design.starts, self.get_weights()
+        load = partial(super().load_weights, filepath, skip_mismatch=skip_mismatch, **kwargs)
         try:
-            super().load_weights(filepath, skip_mismatch=skip_mismatch, **kwargs)
-        except ValueError as error:
-            if "shape" not in str(error):
+            self._load_with_room(load, starts)
+        except BaseException as error:
+            self.use_starts(starts)
+            self.set_weights(before)
+            misfit = isinstance(error, ValueError) and re.search("shape|not be loaded", str(error))
+            if not misfit:
                 raise
             raise DataError(
-                f"The weights in {filepath} have other shapes than those of this model. Those of "
-                "the average of three starts, say, need `model.use_starts(3)` first; the fitted model's "
-                "`design.starts` is their number. A file of `model.save` knows that by itself."
+                f"The weights in {str(filepath)!r} have other shapes than those of this model. Make the "
+                "model with the formula and the data of the one that they come from; a file of "
+                "`model.save` needs neither."
             ) from error
+
+    def _load_with_room(self, load: Callable[[], None], starts: int) -> None:
+        """Load; where the file has the factors of several starts, once more with room for them."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # Keras, of where else it looks in vain
+                load()
+        except ValueError:
+            found = self._starts_in_file()
+            if found in (None, starts):
+                raise
+            self.use_starts(found)
+            load()
+
+    def _starts_in_file(self) -> int | None:
+        """How many starts the numbers of factors in the last file are those of."""
+        found = {
+            rank / order.rank
+            for term in self.design.of_kind(InteractionTerm)
+            for rank, order in zip(self.get_layer(term.name).ranks_in_file, term.orders, strict=False)
+        }
+        starts = found.pop() if len(found) == 1 else 0.5
+        return int(starts) if starts == int(starts) else None
 
     @contextmanager
     def one_step_an_execution(self) -> Iterator[None]:

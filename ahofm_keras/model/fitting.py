@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,8 +118,20 @@ def run_fit(model: Any, reader: RowReader, request: FitRequest) -> keras.callbac
     solver = pick_solver(model, request)
     rows = reader.with_response(request.x, request.y, request.sample_weight)
     training, validation = split_rows(model, reader, rows, request, solver)
-    if request.trains:
-        _look_back(model, rows, request, solver)
+    with _no_record_if_interrupted(model):
+        return _run(model, reader, request, solver, rows, training, validation)
+
+
+def _run(
+    model: Any,
+    reader: RowReader,
+    request: FitRequest,
+    solver: str,
+    rows: Rows | tf.data.Dataset,
+    training: Rows | tf.data.Dataset,
+    validation: Rows | tf.data.Dataset | None,
+) -> keras.callbacks.History:
+    mark = _look_back(model, rows, request, solver) if request.trains else None
     job = make_job(training, validation, request, model, solver)
     laplace = solver != "variational" and can_have_laplace(model, job)
     if request.trains and (laplace or solver == "variational"):
@@ -133,10 +147,25 @@ def run_fit(model: Any, reader: RowReader, request: FitRequest) -> keras.callbac
         elif request.trains and laplace:
             write_laplace(model, job)
         if request.trains:
-            model.remember(posterior_by=solver if solver == "variational" else LAPLACE)
+            posterior_by = solver if solver == "variational" else LAPLACE
+            model.remember(posterior_by=posterior_by, fitted_to=mark)
             seconds = time.perf_counter() - began
             _leave_record(model, reader, request, job, solver, history, seconds, notes)
     return history
+
+
+@contextmanager
+def _no_record_if_interrupted(model: Any) -> Iterator[None]:
+    """A fit that is interrupted, or fails, leaves no record of an earlier one beside other weights."""
+    weights, rows = model.weights_mark(), model.recall("fitted_to")
+    try:
+        yield
+    except BaseException:
+        if model.weights_mark() == weights:
+            model.remember(fitted_to=rows)
+        else:
+            model.forget_record()
+        raise
 
 
 def _leave_record(
@@ -277,11 +306,12 @@ def _most_starts(training: Rows | tf.data.Dataset) -> int:
     return min(MOST_STARTS, ROWS_OF_STARTS // len(training)) if isinstance(training, Rows) else 1
 
 
-def _look_back(model: Any, rows: Rows | tf.data.Dataset, request: FitRequest, solver: str) -> None:
-    """Of an earlier fit, keep only what may be gone on from.
+def _look_back(model: Any, rows: Rows | tf.data.Dataset, request: FitRequest, solver: str) -> str | None:
+    """Of an earlier fit, keep only what may be gone on from; a text that tells these rows from others.
 
     What was switched off on other rows may be needed on these, so the variational solver starts anew
-    there; it does too for further starts and after an average, because a fit that goes on is one fit.
+    there, as it does from weights that are not those of a fit here. It does too for further starts and
+    after an average, because a fit that goes on is one fit.
     """
     mark = fingerprint(rows, request.class_weight) if isinstance(rows, Rows) else None
     other = model.recall("fitted_to") not in (None, mark)
@@ -289,13 +319,16 @@ def _look_back(model: Any, rows: Rows | tf.data.Dataset, request: FitRequest, so
         if other and not request.asks_for_starts:
             _warn_of_switched_off(model, solver)
     elif model.has_posterior:
-        if other:
-            request.tell("The rows are not those of the last fit: starting anew.")
-        if other or request.asks_for_starts or model.recall("posterior_by") == LAPLACE:
+        given = not model.has_fits_weights
+        if other or given:
+            what = "weights" if given else "rows"
+            request.tell(f"The {what} are not those of the last fit: starting anew.")
+        if other or given or request.asks_for_starts or model.recall("posterior_by") == LAPLACE:
             forget_posterior(model)
     if solver == "variational":
         model.use_starts(1)
     model.remember(fitted_to=mark)
+    return mark
 
 
 def _warn_of_switched_off(model: Any, solver: str) -> None:

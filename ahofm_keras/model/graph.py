@@ -23,6 +23,7 @@ from ahofm_keras.layers import (
     TensorProduct,
 )
 from ahofm_keras.layers.inputs import RawColumns
+from ahofm_keras.tensors import count_products
 from ahofm_keras.terms import (
     Design,
     Feature,
@@ -263,6 +264,19 @@ def _random_effect(term: PenalisedTerm, design: Design) -> list[float] | None:
     feature = design.features[term.places[0]]
     is_random = isinstance(term, SmoothTerm) and feature.basis.kind == "re"
     return feature.eigenvalues.tolist() if is_random else None
+
+
+def count_posterior(design: Design) -> int:
+    """How many numbers the posterior of a design holds, but for small ones."""
+    linear = int(design.intercept) + sum(len(term.columns) for term in design.of_kind(LinearTerm))
+    for penalised in design.penalised():
+        widths = [design.features[position].transform.shape[1] for position in penalised.places]
+        linear += count_products(widths, penalised.pure)
+    total = linear**2
+    for term in design.of_kind(InteractionTerm):
+        width = max(design.features[position].transform.shape[1] for position in term.features)
+        total += sum(len(term.features) * order.slots * order.rank * width**2 for order in term.orders)
+    return total
 
 
 def attach_posterior(graph: Graph, design: Design, starts: int) -> tuple[Posterior, Tensor]:

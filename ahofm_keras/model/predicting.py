@@ -183,13 +183,7 @@ def mean_and_spread(predicted: dict[str, np.ndarray], family: Family) -> tuple[n
     return np.asarray(family.inverse_link(link, np)), np.maximum(spread, np.finfo(float).tiny)
 
 
-def weight_sums(model: Any) -> tuple[float, ...]:
-    """A number for each weight that a fit sets, by which it is told from another."""
-    weights = [weight for layer in model.fitted_layers() for weight in layer.weights]
-    return tuple(float(np.abs(np.asarray(weight)).sum()) for weight in weights)
-
-
-def warn_if_unfitted(model: Any, start: tuple[float, ...]) -> None:
+def warn_if_unfitted(model: Any) -> None:
     """Warn where all weights are those that the model was made with."""
-    if not model.has_posterior and weight_sums(model) == start:
+    if not model.has_posterior and model.weights_mark() == model.start_mark:
         warn("The model was never fitted: it predicts from the weights that it starts with.")

@@ -25,7 +25,6 @@ def write_posterior(model: Any, engine: Engine) -> None:
     """Covariances, smoothing, degrees of freedom and dispersion -> the model."""
     layer = model.posterior or model.attach_posterior()
     block = engine.linear
-    layer.dispersion.assign(engine.dispersion * engine.weight_unit)
     layer.fits.assign(engine.averaged)
     layer.linear_root.assign(_root(block.covariance))
     layer.linear_edf.assign(block.edf)
@@ -34,6 +33,8 @@ def write_posterior(model: Any, engine: Engine) -> None:
     groups = {(group.term.name, group.place): group for group in engine.groups}
     for place, key in enumerate(_keys(engine)):
         _write_group(layer, place, groups.get(key), unit)
+    # Last, because it says that there is a posterior: an interrupted write leaves none.
+    layer.dispersion.assign(engine.dispersion * engine.weight_unit)
 
 
 def _kept(parameters: np.ndarray, unit: float) -> np.ndarray:

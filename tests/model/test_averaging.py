@@ -109,19 +109,37 @@ def test_files_hold_it(average: ak.AdditiveModel, data: pd.DataFrame, tmp_path: 
     np.testing.assert_allclose(served(**columns)["link"], average.predict(data, type="link"), atol=1e-6)
 
 
-@pytest.mark.filterwarnings("ignore")  # Keras warns of what it looks for beside the layers
-def test_weights_alone_need_room_for_them(
-    average: ak.AdditiveModel, data: pd.DataFrame, tmp_path: Path
-) -> None:
+def test_weights_alone_find_room(average: ak.AdditiveModel, data: pd.DataFrame, tmp_path: Path) -> None:
     average.save_weights(tmp_path / "m.weights.h5")
     model = ak.AdditiveModel(FORMULA, data)
-    with pytest.raises(ak.errors.DataError, match=r"need `model\.use_starts\(3\)` first"):
-        model.load_weights(tmp_path / "m.weights.h5")
+    model.load_weights(tmp_path / "m.weights.h5")
+    assert model.design.starts == K
+    for kind in ({"type": "link"}, {"interval": 0.9}):
+        np.testing.assert_array_equal(model.predict(data, **kind), average.predict(data, **kind))
+    single = ak.AdditiveModel(FORMULA, data)
+    single.save_weights(tmp_path / "s.weights.h5")
+    model.load_weights(tmp_path / "s.weights.h5")
+    assert model.design.starts == 1
+    assert not model.has_posterior
     with pytest.raises(ak.errors.DataError, match="`starts` must be a whole number of at least 1"):
         model.use_starts(0)
-    model.use_starts(K)
-    model.load_weights(tmp_path / "m.weights.h5")
-    np.testing.assert_array_equal(model.predict(data), average.predict(data))
+
+
+@pytest.mark.filterwarnings("ignore")  # Keras warns of what it looks for beside the layers
+def test_weights_of_another_rank_are_no_starts(data: pd.DataFrame, tmp_path: Path) -> None:
+    """Six factors of one fit are not two of each of three; a model that they do not fit stays as it was."""
+    other = ak.AdditiveModel(FORMULA.replace("F=2", "F=6"), data)
+    other.fit(data, restarts=0, verbose=0)
+    other.save_weights(tmp_path / "m.weights.h5")
+    model = ak.AdditiveModel(FORMULA, data)
+    before = model.get_weights()
+    with pytest.raises(
+        ak.errors.DataError, match=r"m\.weights\.h5' have other shapes than those of this"
+    ):
+        model.load_weights(tmp_path / "m.weights.h5")
+    assert model.design.starts == 1
+    for found, expected in zip(model.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 def refit(average: ak.AdditiveModel, data: pd.DataFrame, **how: Any) -> ak.AdditiveModel:

@@ -10,7 +10,7 @@ from scipy import stats
 
 import ahofm_keras as ak
 from ahofm_keras.families import FAMILIES, get_family
-from ahofm_keras.intervals import predictive_quantile
+from ahofm_keras.predictive import predictive_quantile
 
 COLUMNS = ["mean", "lower", "upper", "predictive_lower", "predictive_upper"]
 
@@ -89,3 +89,12 @@ def test_without_uncertainty_quantiles_are_the_familys(name: str) -> None:
 def test_predictive_interval_of_a_gaussian_is_exact() -> None:
     found = predictive_quantile(get_family("gaussian"), np.array([1.0]), np.array([3.0]), 16.0, 0.975)
     assert found == pytest.approx(1 + 5 * stats.norm.ppf(0.975))
+
+
+def test_counts_that_a_smooth_cannot_reach_have_intervals() -> None:
+    """No counts in nine tenths of the range: standard errors of 8 on the scale of the logarithm."""
+    x = np.random.default_rng(0).uniform(size=500)
+    data = pd.DataFrame({"x": x, "y": np.where(x > 0.9, 3.0, 0.0)})
+    model = ak.AdditiveModel("y ~ s(x)", data, family="poisson")
+    model.fit(data, verbose=0)
+    assert np.isfinite(model.predict(data, interval=0.95)).all(axis=None)

@@ -210,7 +210,7 @@ def test_the_posterior_survives_a_file(fitted: Fitted, tmp_path: Path) -> None:
 
 def test_a_model_without_posterior_has_none_after_loading(tmp_path: Path) -> None:
     data = mixed_frame()
-    assert copy_of(ak.AdditiveModel(FORMULA, data), tmp_path).posterior is None
+    assert not copy_of(ak.AdditiveModel(FORMULA, data), tmp_path).has_posterior
 
 
 def test_the_layer_survives_its_config(gaussian: Fitted) -> None:

@@ -16,6 +16,7 @@ from ahofm_keras.solvers.kernels.interface import (
     Neighbour,
     System,
 )
+from ahofm_keras.solvers.kernels.interrupts import interrupts_wait
 from ahofm_keras.solvers.kernels.numpy_kernels import NumpyKernels
 
 __all__ = [
@@ -90,5 +91,7 @@ def _load(name: str) -> Kernels:
     if name == "numpy":
         return NumpyKernels()
     # Here and not above: importing numba takes longer than all else that a fit needs.
-    kernels: Kernels = import_module("ahofm_keras.solvers.kernels.numba_kernels").NumbaKernels()
+    with interrupts_wait():
+        module = import_module("ahofm_keras.solvers.kernels.numba_kernels")
+    kernels: Kernels = module.NumbaKernels()
     return kernels
