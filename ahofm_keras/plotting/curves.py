@@ -222,3 +222,5 @@ def _add_legend(ax: Any, lines: list[Any], names: list[str], title: str, look: L
         frameon=not look.legend_outside, framealpha=0.85, edgecolor="none", **place,
     )  # fmt: skip
     legend.set_zorder(6)
+    # On axes of its own it has its room.
+    legend.set_in_layout(ax in [line.axes for line in lines])

@@ -294,7 +294,7 @@ def _write_shares(ax: Any, shares: np.ndarray, largest: float) -> None:
         letters = min(SMALL - 1.2, 0.75 * 72 * min(inches(ax)) / size / (3.4 * LETTER))
     if letters < _LEAST_LETTERS:
         return
-    for row, column in np.argwhere(shares > (0 if few else _LEAST_WRITTEN)):
+    for row, column in np.argwhere(shares >= (NEGLIGIBLE if few else _LEAST_WRITTEN)):
         share = shares[row, column]
         ax.text(
             column, row, percent(share) if few else f"{share:.0%}", ha="center", va="center",

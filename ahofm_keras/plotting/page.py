@@ -36,7 +36,7 @@ _LEAST_MAP = 4
 _LARGE_MAP = 6.0
 _CUT = "band leaves the scale"
 MAP, TRIPLES = "map", "triples"
-_HEAD, _FOOT = 0.35, 0.55
+_HEAD, _FOOT = 0.35, 0.75
 
 # Axes by label, and notes.
 Drawn = tuple[dict[str, Any], list[str]]
@@ -225,7 +225,7 @@ def _assemble(
         axes |= found
         notes += own_notes
     foot = wrap("; ".join(dict.fromkeys(notes)), letters, 4, separators=r" ")
-    strips[-1].text(0.01, 0.9, foot, fontsize=SMALL, color=SOFT, va="top", linespacing=1.3)
+    strips[-1].text(0.01, 0.95, foot, fontsize=SMALL, color=SOFT, va="top", linespacing=1.3)
     return axes
 
 
@@ -326,7 +326,7 @@ def _draw_pairs(strip: Any, pairs: list[Picture], mask: bool) -> Drawn:
         mixed = sum(found.categories) == 1
         more: dict[str, Any] = {"limit": limit, "bar": False}
         if mixed:  # the legend stands inside of the cell, so that panels stay below each other
-            cells = grid[k // columns, k % columns].subgridspec(1, 2, width_ratios=(7, 5))
+            cells = grid[k // columns, k % columns].subgridspec(1, 2, width_ratios=(6, 5))
             ax = strip.add_subplot(cells[0])
             more = {"legend": strip.add_subplot(cells[1])}
         else:

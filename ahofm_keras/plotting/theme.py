@@ -179,7 +179,7 @@ def headline(
     # Labels of the vertical axis take some of the width.
     length = room * inches(ax)[0] + (0 if beside is None else inches(beside)[0])
     width = max(10, int(0.88 * 72 * length / (LETTER * TITLE)))
-    if share is not None and width - len(aside) < _LEAST_TITLE:
+    if share is not None and title and width - len(aside) < _LEAST_TITLE:
         aside = share_text(share, words=False)
     last = max(8, width - math.ceil(0.9 * len(aside)) - 1)
     text = title if isinstance(title, str) else between.join(title)
@@ -205,7 +205,8 @@ def _lines(texts: Sequence[str], width: int, last: int, between: str) -> str:
 
 def name_axis(ax: Any, axis: str, text: str, lines: int = 2) -> None:
     """Label an axis, broken so that it fits its length."""
-    width = _characters(ax, TEXT, vertical=axis == "y")
+    # Titles above take some of the height.
+    width = int((0.9 if axis == "y" else 1.0) * _characters(ax, TEXT, vertical=axis == "y"))
     setter = ax.set_xlabel if axis == "x" else ax.set_ylabel
     setter(wrap(text, width, lines, even=True), fontsize=TEXT, color=INK, parse_math=False)
 
@@ -223,7 +224,7 @@ def name_places(ax: Any, names: Sequence[str], size: float) -> None:
     """
     room = 72 * 0.8 * inches(ax)[0] / max(len(names), 1)
     longest = max(map(len, names), default=0)
-    if longest * LETTER * size + size <= room:
+    if (longest + 1) * LETTER * size <= room:
         turn: dict[str, Any] = {"rotation": 0, "ha": "center"}
     elif 1.8 * size <= room:
         turn = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}

@@ -105,11 +105,26 @@ def test_a_title_leaves_room_for_the_share(mixed, features):
 
 
 def test_titles_of_a_page_leave_room_for_the_shares(laid_out):
-    axes, _ = laid_out
-    for label, ax in axes.items():
-        if ax.get_title("right") and label not in ("map", "triples"):
-            box = ax._right_title.get_window_extent()
-            assert last_line(ax._left_title).x1 < box.x0, label
+    _, figure = laid_out
+    axes = figure.findobj(plt.Axes)
+    shares = [ax._right_title.get_window_extent() for ax in axes if ax.get_title("right").strip()]
+    titles = [last_line(ax._left_title) for ax in axes if ax.get_title("left")]
+    assert len(shares) == len(titles) > 8
+    # Those of a curve by level stand above its legend.
+    lines = [box.y0 + 0.3 * figure.dpi * 8 / 72 for box in shares]
+    for title in titles:
+        for share, line in zip(shares, lines, strict=True):
+            meets = title.x0 < share.x1 and share.x0 < title.x1
+            assert not (meets and title.y0 < line < title.y1)
+
+
+def test_a_page_has_room_for_what_it_leaves_out(crowded):
+    axes = plot(crowded, curves=1, surfaces=1)
+    figure = axes["map"].get_figure(root=True)
+    foot = figure.subfigs[-1].texts[0]
+    foot.set_text("\n".join(["as many lines as there may be"] * 4))
+    figure.canvas.draw()
+    assert foot.get_window_extent().y0 > 0
 
 
 def test_labels_of_rows_do_not_run_into_each_other(laid_out):
