@@ -171,7 +171,7 @@ def draw_curves_by_level(
     others = [k for k in range(len(levels)) if k not in coloured]
     for k in others:
         (grey,) = ax.plot(x, fit[k], color=FAINT, linewidth=0.8, zorder=1.5)
-    names = shorten_apart([str(levels[k]) for k in coloured], 15 if look.compact else 28)
+    names = shorten_apart([str(levels[k]) for k in coloured], 14 if look.compact else 28)
     if others:
         named, names = [*named, grey], [*names, f"{len(others)} other levels"]
     feature = effect.features[1 - category]
@@ -209,18 +209,19 @@ def typical_levels(fit: np.ndarray, most: int) -> list[int]:
 
 
 def _add_legend(ax: Any, lines: list[Any], names: list[str], title: str, look: Look) -> None:
+    own = ax not in [line.axes for line in lines]
     place: dict[str, Any] = {"loc": "best"}
-    if ax not in [line.axes for line in lines]:
+    if own:
         ax.set_axis_off()
-        place = {"loc": "upper left"}
+        place = {"loc": "upper left", "ncols": 2, "columnspacing": 1.0}
     elif look.legend_outside:
         place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.02)}
     size = SMALL if look.compact else TEXT - 1
     legend = ax.legend(
-        lines, names, title=level_name(title, 19 if look.compact else 30), alignment="left",
-        fontsize=size, title_fontsize=size, handlelength=1.6, borderaxespad=0.2, labelspacing=0.3,
-        frameon=not look.legend_outside, framealpha=0.85, edgecolor="none", **place,
+        lines, names, title=None if own else level_name(title, 17 if look.compact else 30),
+        alignment="left", fontsize=size, title_fontsize=size, handlelength=1.6, borderaxespad=0.2,
+        labelspacing=0.3, frameon=not look.legend_outside, framealpha=0.85, edgecolor="none", **place,
     )  # fmt: skip
     legend.set_zorder(6)
     # On axes of its own it has its room.
-    legend.set_in_layout(ax in [line.axes for line in lines])
+    legend.set_in_layout(not own)

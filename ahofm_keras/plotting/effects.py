@@ -44,7 +44,7 @@ _SLICES_TITLE = 84
 # Inches for the legend of a category's levels.
 _LEGEND = 1.2
 # Of the width of a panel, beside names of levels.
-_FLAT_ROOM = 0.6
+_FLAT_ROOM, _TABLE_ROOM = 0.6, 0.72
 _CURVE, _PAIR, _SLICE = (4.8, 3.4), (5.0, 3.8), (2.9, 3.2)
 
 
@@ -180,17 +180,18 @@ def draw_picture(ax: Any, picture: Picture, look: Look, mask: bool = True, **mor
         notes += (draw_levels if found.categories[0] else draw_curve)(ax, found, look)
     else:
         notes += _draw_pair(ax, found, look, mask, **more)
-    _add_title(ax, found, look, more.get("legend"))
+    _add_title(ax, found, look)
     if not look.compact:
         note(ax, "; ".join(notes))
     return notes
 
 
-def _add_title(ax: Any, found: Effect, look: Look, beside: Any = None) -> None:
-    """Names of a pair, and of a panel's feature; the share. `beside` is what stands on the right."""
+def _add_title(ax: Any, found: Effect, look: Look) -> None:
+    """Names of a pair, and of a panel's feature; the share."""
     words = not look.compact
     if found.order > 1:
-        headline(ax, found.features, found.share, words, beside=beside)
+        room = _TABLE_ROOM if all(found.categories) and look.compact else 1.0
+        headline(ax, found.features, found.share, words, room=room)
     else:
         room = _FLAT_ROOM if found.categories[0] and lies_flat(ax, found) else 1.0
         headline(ax, found.label if look.compact else "", found.share, words, room=room)

@@ -87,9 +87,14 @@ def level_size(effect: Effect) -> tuple[float, float]:
 
 
 def lies_flat(ax: Any, effect: Effect) -> bool:
-    """Whether the names of a category's levels need the vertical axis to be read."""
+    """Whether the names of a category's levels need the vertical axis of a panel to be read."""
+    return needs_rows(effect, inches(ax)[0])
+
+
+def needs_rows(effect: Effect, width: float) -> bool:
+    """The same for a width in inches."""
     letters = sum(len(level_name(level)) + 2 for level in effect.grid[0])
-    return _LETTER_WIDTH * letters > inches(ax)[0]
+    return _LETTER_WIDTH * letters > width
 
 
 def _name_levels(ax: Any, names: list[str], counts: list[str], flat: bool) -> None:

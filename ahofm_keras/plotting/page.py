@@ -17,10 +17,10 @@ from ahofm_keras.effects.ranking import over
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.plotting.curves import RUNAWAY, core_of
 from ahofm_keras.plotting.effects import draw_picture
-from ahofm_keras.plotting.levels import lies_flat
+from ahofm_keras.plotting.levels import lies_flat, needs_rows
 from ahofm_keras.plotting.maps import draw_bars, draw_map, interaction_map_data, map_side, triple_data
 from ahofm_keras.plotting.reading import Picture, effect_frame, read_effect
-from ahofm_keras.plotting.surfaces import contour_levels, extent, value_bar
+from ahofm_keras.plotting.surfaces import MOST_PAGE_CELLS, contour_levels, extent, value_bar
 from ahofm_keras.plotting.texts import number, percent, shorten, wrap
 from ahofm_keras.plotting.theme import INK, LETTER, SMALL, SOFT, TITLE, name_axis, new_figure, styled
 
@@ -28,6 +28,8 @@ _COLUMNS, _PAIR_COLUMNS = 4, 3
 _PANEL, _PAIR = 2.15, 2.9
 # Width of the colour bar of all pairs, by that of a panel.
 _BAR = 0.045
+# How much higher and wider a row or a column of panels is that all stand apart.
+_ALONE = (1.5, 1.25)
 _WIDTH, _NARROW = 11.0, 7.4
 _TRIPLES = 10
 # The map needs this many features to say more than the panels above it.
@@ -229,26 +231,46 @@ def _assemble(
     return axes
 
 
-def _panels(strip: Any, count: int, most: int) -> tuple[Any, int]:
-    """Cells of a strip in even rows, with one more column for a colour bar; how many are in a row."""
+def _shape(count: int, most: int) -> tuple[int, int]:
+    """Even rows of panels, and how many stand in a row."""
     rows = _rows(count, most)
-    columns = max(_rows(count, rows), 2)
-    return strip.add_gridspec(rows, columns + 1, width_ratios=[*[1.0] * columns, _BAR]), columns
+    return rows, max(_rows(count, rows), 2)
+
+
+def _cells(strip: Any, shape: tuple[int, int], apart: list[bool]) -> Any:
+    """Cells of a strip, with one more column for a colour bar.
+
+    Panels that stand apart are in a grid inside of their cell, so that their names and legends take no
+    room from the panels above, below and beside. That leaves out of account what their labels need: a
+    row or a column of such panels alone gets it here.
+    """
+    rows, columns = shape
+    alone = np.ones(rows * columns, bool)
+    alone[: len(apart)] = apart
+    alone = alone.reshape(shape)
+    heights = np.where(alone.all(axis=1), _ALONE[0], 1.0)
+    widths = np.where(alone.all(axis=0), _ALONE[1], 1.0)
+    # A column without any panel needs no more than others.
+    widths[len(apart) :] = 1.0
+    return strip.add_gridspec(
+        rows, columns + 1, height_ratios=heights.tolist(), width_ratios=[*widths.tolist(), _BAR]
+    )
 
 
 def _draw_main(strip: Any, main: list[Picture]) -> Drawn:
     """Main effects on one scale, so that their sizes can be compared."""
-    grid, columns = _panels(strip, len(main), _COLUMNS)
+    shape = _shape(len(main), _COLUMNS)
+    columns = shape[1]
+    # Long names of levels turn a panel: its effects lie along the horizontal axis.
+    width = 0.775 * strip.bbox.width / strip.dpi / columns
+    apart = [own.effect.categories[0] and needs_rows(own.effect, width) for own in main]
+    grid = _cells(strip, shape, apart)
     limits = shared_limits(main)
     axes, notes = {}, []
-    for k, picture in enumerate(main):
+    for k, (picture, flat) in enumerate(zip(main, apart, strict=True)):
         cell, found = grid[k // columns, k % columns], picture.effect
-        ax = strip.add_subplot(cell)
-        # Long names of levels turn a panel: its effects lie along the horizontal axis.
+        ax = strip.add_subplot(cell.subgridspec(1, 1)[0] if flat else cell)
         flat = found.categories[0] and lies_flat(ax, found)
-        if flat:  # in a grid of its own its names take no room from the panels above and below
-            ax.remove()
-            ax = strip.add_subplot(cell.subgridspec(1, 1)[0])
         notes += draw_picture(ax, picture, picture.look.within(compact=True))
         (ax.set_xlim if flat else ax.set_ylim)(*limits)
         notes += _tell_cut(ax, picture, limits)
@@ -315,7 +337,9 @@ def shared_limits(pictures: list[Picture]) -> tuple[float, float]:
 
 def _draw_pairs(strip: Any, pairs: list[Picture], mask: bool) -> Drawn:
     """Pairs on one scale, as main effects are, with one colour bar for all of them."""
-    grid, columns = _panels(strip, len(pairs), _PAIR_COLUMNS)
+    shape = _shape(len(pairs), _PAIR_COLUMNS)
+    columns = shape[1]
+    grid = _cells(strip, shape, [any(picture.effect.categories) for picture in pairs])
     # Curves by level have no colours, but are on the same scale.
     limit = max(extent(picture.effect, mask=mask) for picture in pairs)
     limit = max(limit, *(picture.look.least for picture in pairs)) if limit > 0 else limit
@@ -325,12 +349,15 @@ def _draw_pairs(strip: Any, pairs: list[Picture], mask: bool) -> Drawn:
         found = picture.effect
         mixed = sum(found.categories) == 1
         more: dict[str, Any] = {"limit": limit, "bar": False}
-        if mixed:  # the legend stands inside of the cell, so that panels stay below each other
-            cells = grid[k // columns, k % columns].subgridspec(1, 2, width_ratios=(6, 5))
+        if mixed:  # the legend stands below, so that panels are as wide as each other
+            cells = grid[k // columns, k % columns].subgridspec(2, 1, height_ratios=(10, 3))
             ax = strip.add_subplot(cells[0])
             more = {"legend": strip.add_subplot(cells[1])}
         else:
-            ax = strip.add_subplot(grid[k // columns, k % columns])
+            cell = grid[k // columns, k % columns]
+            table = all(found.categories)
+            ax = strip.add_subplot(cell.subgridspec(1, 1)[0] if table else cell)
+            more |= {"most": MOST_PAGE_CELLS} if table else {}
         look = picture.look.within(compact=True)
         notes += draw_picture(ax, picture, look, mask, **more)
         own = extent(found, mask=mask)

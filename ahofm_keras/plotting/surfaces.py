@@ -31,7 +31,10 @@ _STEPS, _FEW_STEPS = 14, 8
 _SHADES = 4
 _ROUNDING = 1.4
 _PEAK = 1.3
-_MOST_CELLS = 20
+# Levels of a table at most: in a figure that is as high as it needs, and in a panel of a page.
+_MOST_CELLS, MOST_PAGE_CELLS = 20, 8
+# Letters of the names of levels, across and down.
+_LETTERS, _COMPACT_LETTERS = (18, 30), (12, 16)
 _MOST_NUMBERS = 120
 NO_ROWS = "hatched: no rows near"
 NOTHING_THERE = "no effect: 0 everywhere"
@@ -185,17 +188,18 @@ def draw_table(
     mask: bool = True,
     limit: float | None = None,
     bar: bool = True,
+    most: int = _MOST_CELLS,
 ) -> list[str]:
     """The effect of two categories as coloured cells with numbers; longer names stand on the left.
 
-    Of very many levels those with the largest effects are shown.
+    Of more than `most` levels those with the largest effects are shown.
     """
     across = _across(effect)
     rows, columns = effect.grid[1 - across], effect.grid[across]
     fit = effect.fit if across == 1 else effect.fit.T
     near = effect.near_data
     far = np.zeros(fit.shape, bool) if near is None or not mask else ~(near if across == 1 else near.T)
-    kept = [_kept(fit, 1), _kept(fit, 0)]
+    kept = [_kept(fit, 1, most), _kept(fit, 0, most)]
     fit, far = fit[np.ix_(*kept)], far[np.ix_(*kept)]
     levels = contour_levels(colour_limit(effect, look, mask) if limit is None else limit)
     limit = float(levels[-1])
@@ -209,7 +213,8 @@ def draw_table(
     if fit.size <= _MOST_NUMBERS:
         seen = np.zeros_like(fit) if extent(effect, mask=mask) == 0 else fit
         _write_cells(ax, seen, far, limit, SMALL if fit.size > 30 or look.compact else TEXT - 1)
-    _name_cells(ax, rows[kept[0]], columns[kept[1]])
+    letters = _COMPACT_LETTERS if look.compact else _LETTERS
+    _name_cells(ax, rows[kept[0]], columns[kept[1]], letters)
     name_axis(ax, "y", effect.features[1 - across])
     name_axis(ax, "x", effect.features[across])
     notes = [NO_ROWS] if far.any() else []
@@ -238,9 +243,9 @@ def _across(effect: Effect) -> int:
     return 1 if longest[1] <= longest[0] else 0
 
 
-def _kept(fit: np.ndarray, axis: int) -> np.ndarray:
+def _kept(fit: np.ndarray, axis: int, most: int) -> np.ndarray:
     size = np.abs(fit).max(axis=axis)
-    return np.sort(np.argsort(-size, kind="stable")[:_MOST_CELLS])
+    return np.sort(np.argsort(-size, kind="stable")[:most])
 
 
 def _hatch_cells(ax: Any, far: np.ndarray) -> None:
@@ -269,9 +274,9 @@ def _write_cells(ax: Any, fit: np.ndarray, far: np.ndarray, limit: float, size: 
         ax.text(column, row, text, ha="center", va="center", fontsize=size, color=colour)
 
 
-def _name_cells(ax: Any, rows: np.ndarray, columns: np.ndarray) -> None:
-    across = shorten_apart([str(level) for level in columns], 18)
-    down = shorten_apart([str(level) for level in rows], 30)
+def _name_cells(ax: Any, rows: np.ndarray, columns: np.ndarray, letters: tuple[int, int]) -> None:
+    across = shorten_apart([str(level) for level in columns], letters[0])
+    down = shorten_apart([str(level) for level in rows], letters[1])
     size = TEXT - 1 if max(len(across), len(down)) <= 14 else SMALL - 0.5
     name_places(ax, across, size)
     ax.set_yticks(np.arange(len(down)), down, fontsize=size)

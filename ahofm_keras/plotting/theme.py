@@ -161,7 +161,6 @@ def headline(
     words: bool = True,
     between: str = " : ",
     room: float = 1.0,
-    beside: Any = None,
 ) -> None:
     """Title on the left, share of the variance in grey on the right of its last line.
 
@@ -173,11 +172,10 @@ def headline(
         words: whether there is room to say what the share is.
         between: several texts.
         room: the part of the width that names at the vertical axis leave.
-        beside: axes on the right that the title reaches over.
     """
     aside = "" if share is None else share_text(share, words)
     # Labels of the vertical axis take some of the width.
-    length = room * inches(ax)[0] + (0 if beside is None else inches(beside)[0])
+    length = room * inches(ax)[0]
     width = max(10, int(0.88 * 72 * length / (LETTER * TITLE)))
     if share is not None and title and width - len(aside) < _LEAST_TITLE:
         aside = share_text(share, words=False)
@@ -187,14 +185,8 @@ def headline(
     if taken > 72 * length:
         whole = isinstance(title, str)
         text = wrap(text, width, 2, last=last) if whole else _lines(title, width, last, between)
-    drawn = ax.set_title(text, loc="left", fontsize=TITLE, color=INK, parse_math=False)
-    if beside is None:
-        ax.set_title(aside, loc="right", fontsize=TEXT - 1, color=SOFT)
-        return
-    # The layout keeps the height of the title, but makes no room for its width.
-    drawn.set_in_layout(False)
-    lines = "\n" * (1 + text.count("\n")) + aside if "\n" in text else aside
-    beside.set_title(lines, loc="right", fontsize=TEXT - 1, color=SOFT)
+    ax.set_title(text, loc="left", fontsize=TITLE, color=INK, parse_math=False)
+    ax.set_title(aside, loc="right", fontsize=TEXT - 1, color=SOFT)
 
 
 def _lines(texts: Sequence[str], width: int, last: int, between: str) -> str:
