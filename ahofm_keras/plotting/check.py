@@ -9,7 +9,7 @@ import numpy as np
 from ahofm_keras.diagnostics import Check
 from ahofm_keras.diagnostics.curves import qq_frame, trend_frame
 from ahofm_keras.errors import DataError
-from ahofm_keras.plotting.texts import number, percent, shorten, wrap
+from ahofm_keras.plotting.texts import percent, shorten, shorten_apart, wrap
 from ahofm_keras.plotting.theme import (
     BLUE,
     FAINT,
@@ -21,6 +21,7 @@ from ahofm_keras.plotting.theme import (
     TEXT,
     VERMILLION,
     headline,
+    log_axis,
     name_axis,
     note,
     one_axes,
@@ -232,7 +233,7 @@ def plot_concurvity(check: Check, ax: Any = None) -> Any:
                 ax.text(1.04, at, f"{share:.2f}", va="center", fontsize=SMALL, color=SOFT)
         ax.set_xlim(0, 1.2)
         ax.set_xticks(np.linspace(0, 1, 6))
-        _names(ax, [shorten(term, _NAME_WIDTH) for term in shown["term"]])
+        _names(ax, shown["term"].tolist())
         name_axis(ax, "x", "share that the other terms can write")
         rest = _hidden(len(shown), len(frame))
         note(ax, f"bar: fitted function; black: on average; grey: at worst{rest}")
@@ -252,7 +253,7 @@ def plot_verdicts(check: Check, ax: Any = None) -> Any:
         ax.set_axis_off()
         headline(ax, "Verdict")
         texts = check.verdicts or ["Nothing found that speaks against the model."]
-        lines = [wrap(f"– {text}", 48, 5, separators=" ").replace("\n", "\n   ") for text in texts]
+        lines = [wrap(f"– {text}", 48, 7, separators=" ").replace("\n", "\n   ") for text in texts]
         room, used = 17, list[str]()
         for text in lines:
             height = text.count("\n") + 1
@@ -298,11 +299,9 @@ def _cloud(ax: Any, x: np.ndarray, y: np.ndarray, log_x: bool, log_y: bool) -> N
             edgecolors="face",
         )
     if log_x:
-        ax.set_xscale("log")
-        _plain_ticks(ax.xaxis, x)
+        log_axis(ax, "x")
     if log_y:
-        ax.set_yscale("log")
-        _plain_ticks(ax.yaxis, y)
+        log_axis(ax, "y")
 
 
 def _trend(ax: Any, fitted: np.ndarray, residuals: np.ndarray, log: bool) -> None:
@@ -311,16 +310,6 @@ def _trend(ax: Any, fitted: np.ndarray, residuals: np.ndarray, log: bool) -> Non
     x, reach = np.exp(trend["fitted"]) if log else trend["fitted"], trend["reach"]
     ax.plot(x, reach, x, -reach, color=SOFT, linewidth=0.9, linestyle=(0, (4, 2)))
     ax.plot(x, trend["trend"], color=VERMILLION, linewidth=2.0)
-
-
-def _plain_ticks(axis: Any, values: np.ndarray) -> None:
-    """Ticks of a logarithmic axis as plain numbers."""
-    from matplotlib import ticker
-
-    decades = np.log10(values.max() / values.min())
-    axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5) if decades < 2.5 else (1,)))
-    axis.set_major_formatter(lambda value, _: number(value))
-    axis.set_minor_formatter(ticker.NullFormatter())
 
 
 def _classes(ax: Any, fitted: np.ndarray, observed: np.ndarray) -> None:
@@ -345,16 +334,16 @@ def _thinned(count: int) -> np.ndarray:
 def _names(ax: Any, names: list[str]) -> None:
     """Names along the vertical axis, first on top."""
     tidy(ax, "x")
-    ax.set_yticks(np.arange(len(names)), names)
+    ax.set_yticks(np.arange(len(names)), shorten_apart(names, _NAME_WIDTH))
     ax.set_ylim(max(len(names), 3) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
 
 
 def _basis_name(line: Any) -> str:
     if line.terms.startswith(("te(", "ti(")):  # which have bases of their own beside that of an `s()`
-        return shorten(f"{line.basis} in {line.terms}", _NAME_WIDTH)
+        return f"{line.basis} in {line.terms}"
     only = "," not in line.terms and line.terms.startswith("s(")
-    return shorten(line.terms if only else line.basis, _NAME_WIDTH)
+    return str(line.terms if only else line.basis)
 
 
 def _hidden(shown: int, all_of_them: int) -> str:

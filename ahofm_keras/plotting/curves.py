@@ -10,7 +10,7 @@ from ahofm_keras.effects import Effect
 from ahofm_keras.effects.parts import NOTHING
 from ahofm_keras.plotting.look import Look
 from ahofm_keras.plotting.rows import thinned
-from ahofm_keras.plotting.texts import level_name
+from ahofm_keras.plotting.texts import level_name, shorten_apart
 from ahofm_keras.plotting.theme import (
     BLUE,
     DASHES,
@@ -26,12 +26,12 @@ from ahofm_keras.plotting.theme import (
     tidy,
 )
 
-_MOST_LINES, _MOST_COMPACT_LINES = 6, 4
+MOST_LINES, _MOST_COMPACT_LINES = 6, 4
 _MOST_BANDS = 3
 # Partial residuals outside this share of them do not stretch the axis.
 _RESIDUALS_SHOWN = 0.98
 # A curve with its band that is so many times as high in the tails does not stretch the axis.
-_RUNAWAY = 4.0
+RUNAWAY = 4.0
 
 
 def draw_curve(ax: Any, effect: Effect, look: Look) -> list[str]:
@@ -53,7 +53,7 @@ def draw_curve(ax: Any, effect: Effect, look: Look) -> list[str]:
     if look.residuals is None and not look.compact:  # panels of a page share their limits
         notes += _limit_to_rows(ax, effect, look)
     ax.set_xlim(x.min(), x.max())
-    _open_flat_axis(ax, effect)
+    open_axis(ax, effect, look)
     _draw_rug(ax, feature, look)
     if not look.compact:
         name_axis(ax, "x", feature)
@@ -112,7 +112,7 @@ def _limit_to_rows(ax: Any, effect: Effect, look: Look) -> list[str]:
     ends = [effect.fit] if effect.se is None else [*effect.band(look.level)]
     low, high = min(end[core].min() for end in ends), max(end[core].max() for end in ends)
     width = high - low
-    if width <= 0 or max(e.max() for e in ends) - min(e.min() for e in ends) < _RUNAWAY * width:
+    if width <= 0 or max(e.max() for e in ends) - min(e.min() for e in ends) < RUNAWAY * width:
         return []
     bottom, top = low - 0.5 * width, high + 0.5 * width
     ax.set_ylim(bottom, top)
@@ -130,21 +130,36 @@ def core_of(effect: Effect, look: Look) -> np.ndarray:
     return core if core.any() else np.ones(len(x), bool)
 
 
-def _open_flat_axis(ax: Any, effect: Effect) -> None:
-    """An effect of 0 lies in the middle of an axis of its own, not on rounding errors blown up."""
-    if effect.se is None and (effect.share <= NOTHING or np.ptp(effect.fit) < 1e-12):
-        ax.set_ylim(-1, 1)
+def open_axis(ax: Any, effect: Effect, look: Look, axis: str = "y") -> None:
+    """An effect that is next to nothing looks small, and one of 0 is no rounding errors blown up."""
+    setter, getter = (ax.set_ylim, ax.get_ylim) if axis == "y" else (ax.set_xlim, ax.get_xlim)
+    if look.least > 0:
+        low, high = getter()
+        setter(min(low, -look.least), max(high, look.least))
+    elif effect.se is None and (effect.share <= NOTHING or np.ptp(effect.fit) < 1e-12):
+        setter(-1, 1)
 
 
-def draw_curves_by_level(ax: Any, effect: Effect, look: Look, legend: bool = True) -> list[str]:
-    """One curve a level of the category, over the number; typical ones in colour, others in grey."""
+def draw_curves_by_level(
+    ax: Any, effect: Effect, look: Look, legend: Any = True, coloured: list[int] | None = None
+) -> list[str]:
+    """One curve a level of the category, over the number; typical ones in colour, others in grey.
+
+    Args:
+        ax: to draw on.
+        effect: of a category and a number.
+        look: of the drawing.
+        legend: whether to add one; or axes of its own for it.
+        coloured: places of the levels in colour, by default typical ones.
+    """
     category = effect.categories.index(True)
     levels, x = effect.grid[category], np.asarray(effect.grid[1 - category], float)
-    fit = effect.fit if category == 0 else effect.fit.T
+    fit = level_curves(effect)
     band = None
     if effect.se is not None:
         band = [end if category == 0 else end.T for end in effect.band(look.level)]
-    coloured = typical_levels(fit, _MOST_COMPACT_LINES if look.compact else _MOST_LINES)
+    if coloured is None:
+        coloured = typical_levels(fit, _MOST_COMPACT_LINES if look.compact else MOST_LINES)
     tidy(ax)
     ax.axhline(0, color=SOFT, linewidth=0.7, zorder=1)
     named = []
@@ -156,21 +171,26 @@ def draw_curves_by_level(ax: Any, effect: Effect, look: Look, legend: bool = Tru
     others = [k for k in range(len(levels)) if k not in coloured]
     for k in others:
         (grey,) = ax.plot(x, fit[k], color=FAINT, linewidth=0.8, zorder=1.5)
-    names = [level_name(levels[k], 14 if look.compact else 20) for k in coloured]
+    names = shorten_apart([str(levels[k]) for k in coloured], 14 if look.compact else 28)
     if others:
         named, names = [*named, grey], [*names, f"{len(others)} other levels"]
     feature = effect.features[1 - category]
     if feature in look.log:
         log_axis(ax, "x")
     ax.set_xlim(x.min(), x.max())
-    _open_flat_axis(ax, effect)
+    open_axis(ax, effect, look)
     _draw_rug(ax, feature, look)
     name_axis(ax, "x", feature)
     if not look.compact:
         name_axis(ax, "y", look.effect_label)
     if legend:
-        _add_legend(ax, named, names, effect.features[category], look)
+        _add_legend(ax if legend is True else legend, named, names, effect.features[category], look)
     return []
+
+
+def level_curves(effect: Effect) -> np.ndarray:
+    """The curves of a category's levels over a number, `(L, n)`."""
+    return effect.fit if effect.categories[0] else effect.fit.T
 
 
 def typical_levels(fit: np.ndarray, most: int) -> list[int]:
@@ -189,13 +209,19 @@ def typical_levels(fit: np.ndarray, most: int) -> list[int]:
 
 
 def _add_legend(ax: Any, lines: list[Any], names: list[str], title: str, look: Look) -> None:
+    own = ax not in [line.axes for line in lines]
     place: dict[str, Any] = {"loc": "best"}
-    if look.legend_outside:
+    if own:
+        ax.set_axis_off()
+        place = {"loc": "upper left", "ncols": 2, "columnspacing": 1.0}
+    elif look.legend_outside:
         place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.02)}
     size = SMALL if look.compact else TEXT - 1
     legend = ax.legend(
-        lines, names, title=level_name(title, 16 if look.compact else 22), alignment="left",
-        fontsize=size, title_fontsize=size, handlelength=1.6, borderaxespad=0.2, labelspacing=0.3,
-        frameon=not look.legend_outside, framealpha=0.85, edgecolor="none", **place,
+        lines, names, title=None if own else level_name(title, 17 if look.compact else 30),
+        alignment="left", fontsize=size, title_fontsize=size, handlelength=1.6, borderaxespad=0.2,
+        labelspacing=0.3, frameon=not look.legend_outside, framealpha=0.85, edgecolor="none", **place,
     )  # fmt: skip
     legend.set_zorder(6)
+    # On axes of its own it has its room.
+    legend.set_in_layout(not own)

@@ -11,8 +11,14 @@ import pandas as pd
 from ahofm_keras.effects import Effect
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
-from ahofm_keras.plotting.curves import draw_curve, draw_curves_by_level
-from ahofm_keras.plotting.levels import draw_levels, level_size
+from ahofm_keras.plotting.curves import (
+    MOST_LINES,
+    draw_curve,
+    draw_curves_by_level,
+    level_curves,
+    typical_levels,
+)
+from ahofm_keras.plotting.levels import draw_levels, level_size, lies_flat
 from ahofm_keras.plotting.look import Look
 from ahofm_keras.plotting.reading import Picture, effect_frame, read_effect, slices_of, squeeze
 from ahofm_keras.plotting.surfaces import (
@@ -23,7 +29,7 @@ from ahofm_keras.plotting.surfaces import (
     table_size,
     value_bar,
 )
-from ahofm_keras.plotting.texts import join_names, percent
+from ahofm_keras.plotting.texts import join_names, share_text
 from ahofm_keras.plotting.theme import (
     INK,
     TITLE,
@@ -34,9 +40,12 @@ from ahofm_keras.plotting.theme import (
     styled,
 )
 
+_SLICES_TITLE = 84
+# Inches for the legend of a category's levels.
+_LEGEND = 1.2
+# Of the width of a panel, beside names of levels.
+_FLAT_ROOM, _TABLE_ROOM = 0.6, 0.72
 _CURVE, _PAIR, _SLICE = (4.8, 3.4), (5.0, 3.8), (2.9, 3.2)
-# The title of a pair names it where it is not longer than this, in a small panel and elsewhere.
-_SHORT, _LONG = 20, 36
 
 
 def plot_effect(
@@ -101,6 +110,10 @@ def plot_effect(
         outside = ax is None
         ax = one_axes(ax, _size(picture.effect))
         draw_picture(ax, picture, picture.look.within(legend_outside=outside), mask)
+        if outside and order > 1:
+            # Names of levels and a legend take room that is known only when all has its place.
+            ax.figure.draw_without_rendering()
+            _add_title(ax, picture.effect, picture.look)
     return ax
 
 
@@ -108,6 +121,8 @@ def _size(found: Effect) -> tuple[float, float]:
     """Inches of a figure for the effect of one or two features."""
     if all(found.categories):
         return level_size(found) if found.order == 1 else table_size(found)
+    if any(found.categories):
+        return _PAIR[0] + _LEGEND, _PAIR[1]
     return _CURVE if found.order == 1 else _PAIR
 
 
@@ -145,33 +160,48 @@ def effect_data(
     return effect_frame(picture)
 
 
-def draw_picture(ax: Any, picture: Picture, look: Look, mask: bool = True) -> list[str]:
-    """Draw an effect of one or two features with its title.
+def draw_picture(ax: Any, picture: Picture, look: Look, mask: bool = True, **more: Any) -> list[str]:
+    """Draw an effect of one or two features with its title; its whole label is that of the axes.
+
+    Args:
+        ax: to draw on.
+        picture: of the effect.
+        look: of the drawing.
+        mask: whether places without rows near them are covered.
+        more: `limit` and `bar` of a surface or table, `legend` of curves by level.
 
     Returns:
         Notes. They stand below the axes, unless it is one of many.
     """
     found = picture.effect
     notes = list(picture.notes)
+    ax.set_label(found.label)
     if found.order == 1:
         notes += (draw_levels if found.categories[0] else draw_curve)(ax, found, look)
-        headline(ax, found.label if look.compact else "", found.share, words=not look.compact)
     else:
-        notes += _draw_pair(ax, found, look, mask)
-        # Both names stand at the axes already: long ones need no title.
-        title = " : ".join(found.features)
-        named = len(title) <= (_SHORT if look.compact else _LONG)
-        headline(ax, title if named else "", found.share, words=not look.compact)
+        notes += _draw_pair(ax, found, look, mask, **more)
+    _add_title(ax, found, look)
     if not look.compact:
         note(ax, "; ".join(notes))
     return notes
+
+
+def _add_title(ax: Any, found: Effect, look: Look) -> None:
+    """Names of a pair, and of a panel's feature; the share."""
+    words = not look.compact
+    if found.order > 1:
+        room = _TABLE_ROOM if all(found.categories) and look.compact else 1.0
+        headline(ax, found.features, found.share, words, room=room)
+    else:
+        room = _FLAT_ROOM if found.categories[0] and lies_flat(ax, found) else 1.0
+        headline(ax, found.label if look.compact else "", found.share, words, room=room)
 
 
 def _draw_pair(ax: Any, found: Effect, look: Look, mask: bool, **more: Any) -> list[str]:
     if all(found.categories):
         return draw_table(ax, found, look, mask, **more)
     if any(found.categories):
-        return draw_curves_by_level(ax, found, look)
+        return draw_curves_by_level(ax, found, look, **more)
     return draw_surface(ax, found, look, mask, **more)
 
 
@@ -179,24 +209,37 @@ def _plot_slices(picture: Picture, axes: Any, mask: bool) -> np.ndarray:
     """Slices side by side, on one scale."""
     found, look = picture.effect, picture.look
     slices = slices_of(found, picture.slices)
-    shown: np.ndarray = several_axes(axes, (1, len(slices)), _SLICE, least=(5.0, 0.0))[0]
+    shown: np.ndarray = several_axes(axes, (1, len(slices)), _slice_size(found), least=(5.0, 0.0))[0]
     limit = extent(*(own for _, own in slices), mask=mask)
+    limit = max(limit, look.least) if limit > 0 else limit
     notes = list(picture.notes)
     mixed = sum(found.categories[:2]) == 1
-    for k, ((title, own), ax) in enumerate(zip(slices, shown, strict=True)):
+    coloured = None
+    if mixed:  # the same levels in all slices
+        curves = np.concatenate([level_curves(own) for _, own in slices], axis=1)
+        coloured = typical_levels(curves, MOST_LINES)
+    for k, ((value, own), ax) in enumerate(zip(slices, shown, strict=True)):
         last = k == len(slices) - 1
         if mixed:
             own_look = look.within(compact=k > 0, legend_outside=axes is None)
-            notes += draw_curves_by_level(ax, own, own_look, legend=last)
+            notes += draw_curves_by_level(ax, own, own_look, legend=last, coloured=coloured)
         else:
             notes += _draw_pair(ax, own, look.within(compact=True), mask, limit=limit, bar=False)
-        headline(ax, title)
+        headline(ax, (found.features[-1], value), between=" = ")
         if k:
             ax.set_ylabel("")
             ax.tick_params(labelleft=False)
     _finish_slices(shown, found, look, limit, mixed)
     note(shown[len(shown) // 2], "; ".join(dict.fromkeys(notes)))
     return shown
+
+
+def _slice_size(found: Effect) -> tuple[float, float]:
+    """Inches of a slice: tables of many levels need more than surfaces."""
+    if not all(found.categories[:2]):
+        return _SLICE
+    width, height = table_size(found)
+    return max(_SLICE[0], width - 1.4), max(_SLICE[1], height + 0.4)
 
 
 def _finish_slices(shown: np.ndarray, found: Effect, look: Look, limit: float, mixed: bool) -> None:
@@ -207,7 +250,9 @@ def _finish_slices(shown: np.ndarray, found: Effect, look: Look, limit: float, m
             ax.set_ylim(limits[:, 0].min(), limits[:, 1].max())
     elif limit > 0:
         value_bar(shown[-1], shown[-1].collections[0], contour_levels(limit), look.effect_label, shown)
+    for ax in shown:
+        ax.set_label(found.label)
     figure = shown[0].figure
     if len(figure.axes) <= len(shown) + 1:  # a figure of ours, not one of many panels
-        title = f"{join_names(found.features, 70)}   {percent(found.share)} of variance"
+        title = f"{join_names(found.features, _SLICES_TITLE)}   {share_text(found.share)}"
         figure.suptitle(title, fontsize=TITLE, color=INK, x=0.01, ha="left")

@@ -15,7 +15,7 @@ from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.moments import elementary_symmetric
 from ahofm_keras.plotting.grids import choose_grid, levels_of
-from ahofm_keras.plotting.texts import level_name
+from ahofm_keras.plotting.texts import shorten_apart
 from ahofm_keras.plotting.theme import (
     DASHES,
     FAINT,
@@ -26,6 +26,7 @@ from ahofm_keras.plotting.theme import (
     headline,
     log_axis,
     name_axis,
+    name_places,
     note,
     several_axes,
     styled,
@@ -35,6 +36,7 @@ from ahofm_keras.terms import InteractionTerm
 
 _PANEL = (4.2, 3.2)
 _MOST_LINES = 6
+_LEVEL_LETTERS = 18
 
 
 def plot_factors(
@@ -70,12 +72,8 @@ def plot_factors(
             _draw(ax, own, frame.attrs["category"], frame.attrs["log"])
             headline(ax, f"{term}, order {size}" if several_terms else f"order {size}")
             name_axis(ax, "x", frame.attrs["feature"])
-            if count := frame.attrs["switched_off"].pop((term, size), 0):
-                note(ax, f"{count} more switched off by the fit")
+            note(ax, _switched_off(frame, (term, size), last=ax is found[-1]))
         name_axis(found[0], "y", "factor")
-        gone = [f"order {size}" for (_, size), count in frame.attrs["switched_off"].items() if count]
-        if gone:
-            note(found[-1], f"all factors of {', '.join(gone)} were switched off by the fit")
     return found
 
 
@@ -119,6 +117,17 @@ def factor_data(model: AdditiveModel, feature: str, order: int | None = None) ->
         "log": any(stretch.log for stretch in grid.stretches.values()),
     }
     return frame
+
+
+def _switched_off(frame: pd.DataFrame, shown: tuple[str, int], last: bool) -> str:
+    """What the fit switched off, in words: of a panel, and below the last one of orders without any."""
+    counts = frame.attrs["switched_off"]
+    texts = [f"{counts[shown]} more switched off by the fit"] if counts.get(shown) else []
+    drawn = set(zip(frame["term"], frame["order"], strict=True))
+    gone = [f"order {key[1]}" for key, count in counts.items() if count and key not in drawn]
+    if last and gone:
+        texts.append(f"all factors of {', '.join(gone)} were switched off by the fit")
+    return "; ".join(texts)
 
 
 def _groups(parts: Parts, variable: int, order: int | None) -> Iterator[tuple[InteractionTerm, Group]]:
@@ -169,12 +178,8 @@ def _draw(ax: Any, frame: pd.DataFrame, is_category: bool, log: bool) -> None:
 
 
 def _name_levels(ax: Any, levels: list[Any]) -> None:
-    names = [level_name(level, 18) for level in levels]
-    long = sum(map(len, names)) > 34
-    ax.set_xticks(
-        range(len(names)), names, rotation=40 if long else 0, ha="right" if long else "center",
-        rotation_mode="anchor" if long else None,
-    )  # fmt: skip
+    names = shorten_apart([str(level) for level in levels], _LEVEL_LETTERS)
+    name_places(ax, names, TEXT - 1)
 
 
 def _one(parts: Parts, feature: str) -> int:

@@ -18,6 +18,7 @@ from ahofm_keras.plotting.theme import (
     TEXT,
     VERMILLION,
     headline,
+    log_axis,
     name_axis,
     several_axes,
     styled,
@@ -127,7 +128,7 @@ def _draw(ax: Any, frame: pd.DataFrame, name: str, best: tuple[str, int] | None)
                 ax.plot(own.index, own, "o", color=colour, markersize=4)
             smallest, largest = min(smallest, own.min()), max(largest, own.max())
     if smallest > 0 and largest > _FALL * smallest:
-        ax.set_yscale("log")
+        log_axis(ax, "y")
     if both:
         ax.legend(loc="upper right", fontsize=TEXT - 1, frameon=False)
     if best is not None:

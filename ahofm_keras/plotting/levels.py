@@ -8,15 +8,17 @@ import numpy as np
 import pandas as pd
 
 from ahofm_keras.effects import Effect
-from ahofm_keras.plotting.curves import limit_to_residuals
+from ahofm_keras.plotting.curves import limit_to_residuals, open_axis
 from ahofm_keras.plotting.look import Look
 from ahofm_keras.plotting.rows import thinned
-from ahofm_keras.plotting.texts import level_name, number
+from ahofm_keras.plotting.texts import level_name, number, shorten_apart
 from ahofm_keras.plotting.theme import BLUE, LINE, SMALL, SOFT, TEXT, inches, name_axis, tidy
 
 MOST_LEVELS, MOST_COMPACT_LEVELS = 25, 12
 # Inches that a letter of a level's name takes, side by side with others.
 _LETTER_WIDTH = 0.075
+# Letters of a level's name along the vertical axis.
+_LETTERS, _COMPACT_LETTERS = 34, 18
 
 
 def draw_levels(ax: Any, effect: Effect, look: Look) -> list[str]:
@@ -26,7 +28,9 @@ def draw_levels(ax: Any, effect: Effect, look: Look) -> list[str]:
     """
     frame = level_frame(effect, look.level, MOST_COMPACT_LEVELS if look.compact else MOST_LEVELS)
     shown = frame[frame["shown"]]
-    names = [level_name(value) for value in shown["level"]]
+    names = shorten_apart(
+        [str(value) for value in shown["level"]], _COMPACT_LETTERS if look.compact else _LETTERS
+    )
     flat = lies_flat(ax, effect)
     tidy(ax, "x" if flat else "y")
     places = np.arange(len(shown))
@@ -39,6 +43,7 @@ def draw_levels(ax: Any, effect: Effect, look: Look) -> list[str]:
         bars = ax.hlines if flat else ax.vlines
         bars(places, lower, upper, color=BLUE, linewidth=LINE, alpha=0.45, zorder=2)
     ax.plot(*((fit, places) if flat else (places, fit)), "o", color=BLUE, markersize=5, zorder=3)
+    open_axis(ax, effect, look, "x" if flat else "y")
     _name_levels(ax, names, _counts(effect, look, shown), flat)
     if look.compact:
         (ax.xaxis if flat else ax.yaxis).get_major_locator().set_params(nbins=5)
@@ -76,13 +81,20 @@ def level_frame(effect: Effect, level: float, most: int = MOST_LEVELS) -> pd.Dat
 
 def level_size(effect: Effect) -> tuple[float, float]:
     """Inches of a figure for the effect of a category."""
-    return 4.8, max(3.4, 1.0 + 0.19 * min(len(effect.grid[0]), MOST_LEVELS))
+    longest = min(max(len(str(level)) for level in effect.grid[0]), _LETTERS)
+    shown = min(len(effect.grid[0]), MOST_LEVELS)
+    return 4.8 + _LETTER_WIDTH * max(longest - _COMPACT_LETTERS, 0), max(3.4, 1.0 + 0.19 * shown)
 
 
 def lies_flat(ax: Any, effect: Effect) -> bool:
-    """Whether the names of a category's levels need the vertical axis to be read."""
+    """Whether the names of a category's levels need the vertical axis of a panel to be read."""
+    return needs_rows(effect, inches(ax)[0])
+
+
+def needs_rows(effect: Effect, width: float) -> bool:
+    """The same for a width in inches."""
     letters = sum(len(level_name(level)) + 2 for level in effect.grid[0])
-    return _LETTER_WIDTH * letters > inches(ax)[0]
+    return _LETTER_WIDTH * letters > width
 
 
 def _name_levels(ax: Any, names: list[str], counts: list[str], flat: bool) -> None:
@@ -94,6 +106,9 @@ def _name_levels(ax: Any, names: list[str], counts: list[str], flat: bool) -> No
     axis.set_tick_params(length=0)
     limits = (-0.6, len(names) - 0.4)
     (ax.set_ylim if flat else ax.set_xlim)(*limits)
+    if counts and not flat:  # room below the bars
+        low, high = ax.get_ylim()
+        ax.set_ylim(low - 0.08 * (high - low), high)
     for place, count in zip(places, counts, strict=False):
         if flat:
             ax.text(

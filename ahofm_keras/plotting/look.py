@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+# Of a standard deviation of the link.
+_LEAST_REACH = 0.1
+
 
 @dataclass(frozen=True)
 class Look:
@@ -22,6 +25,7 @@ class Look:
         rows: values of the features at rows, for a rug.
         residuals: partial residuals at rows.
         legend_outside: whether there is room beside the axes.
+        spread: standard deviation of the link, 0 where it is not known.
     """
 
     unit: str = "the link"
@@ -32,6 +36,16 @@ class Look:
     rows: pd.DataFrame | None = None
     residuals: pd.DataFrame | None = None
     legend_outside: bool = True
+    spread: float = 0.0
+
+    @property
+    def least(self) -> float:
+        """How far scales of effects reach on both sides of 0, at least.
+
+        On a scale of its own every effect looks as large as any other. A part of 0.01% of the variance
+        has a hundredth of the link's standard deviation: on this scale it looks small.
+        """
+        return _LEAST_REACH * self.spread
 
     @property
     def effect_label(self) -> str:

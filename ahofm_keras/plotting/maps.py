@@ -15,27 +15,40 @@ from ahofm_keras.effects.parts import NOTHING
 from ahofm_keras.effects.ranking import over
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
-from ahofm_keras.plotting.texts import join_names, percent, shorten
+from ahofm_keras.plotting.texts import NEGLIGIBLE, join_names, percent, shorten_apart
 from ahofm_keras.plotting.theme import (
     BLUE,
     GRID,
     INK,
+    LETTER,
     SEQUENTIAL,
     SMALL,
     TEXT,
     colour_bar,
     headline,
     inches,
+    name_places,
     new_figure,
     note,
     styled,
     tidy,
 )
 
-# Shares from here on have a colour: a hundredth of a percent.
-_LEAST = 1e-4
+# Of a map of more features only shares from 1% on are written, without decimals.
 _MOST_NUMBERS = 12
+_LEAST_WRITTEN = 0.01
+_LEAST_LETTERS = 4.5
 _BAR_LETTERS = 42
+_NAME_LETTERS = 28
+# Where the colours may end, and their ticks.
+_ENDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
+_TICKS = (NEGLIGIBLE, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
+# Of the colours: the palest are hardly told from white.
+_PALEST = 0.08
+# Inches of a bar and its gap.
+_BAR_HEIGHT = 0.4
+# Inches of the longest bar with its share.
+_BARS = 2.4
 
 
 def plot_interaction_map(
@@ -43,9 +56,10 @@ def plot_interaction_map(
 ) -> np.ndarray:
     """Draw a table of all features by all features: shares of pairs, main effects on the diagonal.
 
-    Features that interact stand side by side. The colours are logarithmic, from 0.01% to 100%, the same
-    for all models; what is below is white. Where the model has triples, the strongest stand beside the
-    table as bars.
+    Features that interact stand side by side. Colours go with the square root of the share, which is the
+    standard deviation of the part: a cell of twice the depth is an effect of twice the size. So 4% and
+    18% are told apart, which logarithms would not do, and 1% is still seen beside 50%. What is below
+    0.01% is white. Where the model has triples, the strongest stand beside the table as bars.
 
     Args:
         model: fitted.
@@ -65,8 +79,9 @@ def plot_interaction_map(
     check_count("triples", triples, 0, none=False)
     bars = triple_data(model, triples)
     with styled():
-        found = _map_axes(axes, len(frame), len(bars) > 0)
-        draw_map(found[0], frame, inset=axes is None)
+        letters = max((len(label) for label in bars["label"]), default=0)
+        found = _map_axes(axes, len(frame), len(bars), letters)
+        draw_map(found[0], frame)
         if len(found) > 1:
             draw_bars(found[1], bars)
     return found
@@ -123,11 +138,12 @@ def pair_shares(parts: Parts) -> np.ndarray:
 def seriate(shares: np.ndarray) -> np.ndarray:
     """An order of features in which those that interact with each other are neighbours.
 
-    Average linkage on the logarithm of the pairs' shares, as the colours are. Of two branches the one
-    with the larger pairs comes first; features without pairs follow, by the size of their main effect.
+    Average linkage on the logarithm of the pairs' shares, so that weak pairs count too. Of two branches
+    the one with the larger pairs comes first; features without pairs follow, by the size of their main
+    effect.
     """
     pairs = shares - np.diag(shares.diagonal())
-    strength = np.maximum(np.log(np.maximum(pairs, _LEAST) / _LEAST) / np.log(1 / _LEAST), 0.0)
+    strength = np.log(np.maximum(pairs, NEGLIGIBLE) / NEGLIGIBLE) / np.log(1 / NEGLIGIBLE)
     joined = np.flatnonzero(strength.max(axis=1) > 0)
     alone = np.flatnonzero(strength.max(axis=1) <= 0)
     alone = alone[np.argsort(-_importance(shares)[alone], kind="stable")]
@@ -183,18 +199,22 @@ def triple_data(model: AdditiveModel, top: int = 10) -> pd.DataFrame:
     return frame
 
 
-def _map_axes(axes: Any, size: int, bars: bool) -> np.ndarray:
+def _map_axes(axes: Any, size: int, bars: int, letters: int) -> np.ndarray:
     if axes is not None:
         given = np.asarray(axes, object).reshape(-1)
         if not 1 <= len(given) <= 2 or not all(hasattr(ax, "plot") for ax in given):
             raise DataError(f"`axes` must be one or two matplotlib axes. Received: {len(given)}.")
         return given[: 2 if bars else 1]
     side = map_side(size)
-    figure = new_figure((side + 1.4 + (3.6 if bars else 0), side))
     if not bars:
-        return np.array([figure.add_subplot()], object)
-    grid = figure.add_gridspec(1, 2, width_ratios=(side + 1.2, 3.4))
-    return np.array([figure.add_subplot(grid[0]), figure.add_subplot(grid[1])], object)
+        return np.array([new_figure((side + 1.4, side)).add_subplot()], object)
+    aside = _BARS + LETTER * SMALL / 72 * min(letters, _BAR_LETTERS)
+    figure = new_figure((side + 1.4 + aside, side))
+    grid = figure.add_gridspec(1, 2, width_ratios=(side + 1.4, aside))
+    # Few bars do not fill a column as high as the map.
+    high = min(side, 1.2 + _BAR_HEIGHT * max(bars, 5))
+    cell = grid[1].subgridspec(2, 1, height_ratios=(high, side - high))[0] if side > high else grid[1]
+    return np.array([figure.add_subplot(grid[0]), figure.add_subplot(cell)], object)
 
 
 def map_side(size: int) -> float:
@@ -202,51 +222,59 @@ def map_side(size: int) -> float:
     return float(np.clip(2.2 + 0.27 * size, 3.6, 9.5))
 
 
-def draw_map(ax: Any, frame: pd.DataFrame, inset: bool = True) -> None:
+def draw_map(ax: Any, frame: pd.DataFrame) -> None:
     """Draw the map; shares as numbers where there is room.
 
     Args:
         ax: to draw on.
         frame: of `interaction_map_data`.
-        inset: whether the colour bar stands beside the map, as high as it is, where the layout makes
-            room for it; otherwise it takes some of the axes.
     """
-    from matplotlib.colors import LogNorm
+    from matplotlib.colors import PowerNorm
 
     shares = frame.to_numpy()
     size = len(shares)
     tidy(ax, None)
     edges = np.arange(size + 1) - 0.5
-    largest = max(10 ** np.ceil(np.log10(max(shares.max(), 10 * _LEAST))), 10 * _LEAST)
+    largest = next(end for end in _ENDS if end >= min(shares.max(), 1.0))
     drawn = ax.pcolormesh(
-        edges, edges, np.ma.masked_less(shares, _LEAST), cmap=SEQUENTIAL,
-        norm=LogNorm(_LEAST, largest), edgecolors=GRID, linewidth=0.5 if size <= 60 else 0,
+        edges, edges, np.ma.masked_less(shares, NEGLIGIBLE), cmap=_colours(),
+        norm=PowerNorm(0.5, 0.0, largest), edgecolors=GRID, linewidth=0.5 if size <= 60 else 0,
     )  # fmt: skip
     for k in range(size):
         ax.add_patch(_square(k))
-    if size <= _MOST_NUMBERS:
-        _write_shares(ax, shares, largest)
-    names = [shorten(str(name), 26 if size <= 20 else 18) for name in frame.index]
-    letters = min(TEXT - 1, max(3.5, 0.7 * 72 * min(inches(ax)) / size))
-    upright = max(map(len, names)) * size > 34
-    ax.set_xticks(
-        range(size), names, fontsize=letters, rotation=90 if size > 12 else 40 if upright else 0,
-        ha="right" if upright and size <= 12 else "center",
-        rotation_mode="anchor" if upright and size <= 12 else None,
-    )  # fmt: skip
-    ax.set_yticks(range(size), names, fontsize=letters)
+    _write_shares(ax, shares, largest)
+    _name_features(ax, [str(name) for name in frame.index])
     ax.tick_params(length=0)
     ax.set_xlim(-0.5, size - 0.5)
     ax.set_ylim(size - 0.5, -0.5)
     ax.set_aspect("equal")
     for side in ("left", "bottom"):
         ax.spines[side].set_visible(False)
-    _add_bar(ax, drawn, largest, inset)
+    _add_bar(ax, drawn, largest)
     headline(ax, "main effects and pairs", frame.attrs.get("shown"), words=size > 8)
     hidden = frame.attrs.get("features", size) - size
     if hidden > 0:
         left = percent(frame.attrs["left_out"])
         note(ax, f"the {size} strongest of {size + hidden} features; left out: {left} of variance")
+
+
+def _colours() -> Any:
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap
+
+    return ListedColormap(colormaps[SEQUENTIAL](np.linspace(_PALEST, 1.0, 256)))
+
+
+def _name_features(ax: Any, names: list[str]) -> None:
+    """Names along both axes; below the map upright where there are many."""
+    size = len(names)
+    short = shorten_apart(names, _NAME_LETTERS)
+    letters = min(TEXT - 1, max(3.5, 0.7 * 72 * min(inches(ax)) / size))
+    if size > _MOST_NUMBERS:
+        ax.set_xticks(range(size), short, fontsize=letters, rotation=90)
+    else:
+        name_places(ax, short, letters)
+    ax.set_yticks(range(size), short, fontsize=letters)
 
 
 def _square(k: int) -> Any:
@@ -259,19 +287,27 @@ def _square(k: int) -> Any:
 
 def _write_shares(ax: Any, shares: np.ndarray, largest: float) -> None:
     size = len(shares)
-    for row, column in np.argwhere(shares > 0):
+    if few := size <= _MOST_NUMBERS:
+        letters = SMALL if size <= 8 else SMALL - 1.2
+    else:
+        # Three letters have room in a cell; names take about a quarter of the map.
+        letters = min(SMALL - 1.2, 0.75 * 72 * min(inches(ax)) / size / (3.4 * LETTER))
+    if letters < _LEAST_LETTERS:
+        return
+    for row, column in np.argwhere(shares >= (NEGLIGIBLE if few else _LEAST_WRITTEN)):
         share = shares[row, column]
-        depth = np.log(max(share, _LEAST) / _LEAST) / np.log(largest / _LEAST)
         ax.text(
-            column, row, percent(share), ha="center", va="center",
-            fontsize=SMALL if size <= 8 else SMALL - 1.2, color="white" if depth > 0.62 else INK,
+            column, row, percent(share) if few else f"{share:.0%}", ha="center", va="center",
+            fontsize=letters, color="white" if np.sqrt(share / largest) > 0.62 else INK,
         )  # fmt: skip
 
 
-def _add_bar(ax: Any, drawn: Any, largest: float, inset: bool) -> None:
-    place = ax.inset_axes([1.03, 0.0, 0.035, 1.0]) if inset else None
-    bar = colour_bar(ax, drawn, "share of the variance of the link", place=place)
-    ticks = 10.0 ** np.arange(np.round(np.log10(_LEAST)), np.round(np.log10(largest)) + 1)
+def _add_bar(ax: Any, drawn: Any, largest: float) -> None:
+    bar = colour_bar(ax, drawn, "share of the variance of the link")
+    ticks = [largest]
+    for tick in reversed(_TICKS):
+        if np.sqrt(ticks[-1] / largest) - np.sqrt(tick / largest) > 0.07:
+            ticks.append(tick)
     bar.set_ticks(ticks, labels=[f"{100 * tick:g}%" for tick in ticks])
     bar.ax.minorticks_off()
 

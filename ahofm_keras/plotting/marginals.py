@@ -17,7 +17,8 @@ from ahofm_keras.effects.ranking import over
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.plotting.grids import choose_stretch, levels_of
-from ahofm_keras.plotting.texts import level_name, link_label, percent, shorten, wrap
+from ahofm_keras.plotting.look import Look
+from ahofm_keras.plotting.texts import link_label, share_text, shorten, shorten_apart, wrap
 from ahofm_keras.plotting.theme import (
     BLUE,
     FAINT,
@@ -28,6 +29,7 @@ from ahofm_keras.plotting.theme import (
     TEXT,
     TITLE,
     log_axis,
+    name_places,
     several_axes,
     styled,
     tidy,
@@ -38,6 +40,8 @@ _POINTS = 45
 # Values of the other features, spread evenly over the product of their margins.
 _DRAWS = 512
 _PANEL = (1.75, 1.45)
+# Inches that the names of subsets take.
+_NAMES = 1.7
 _MOST_COLUMNS = 8
 _QUANTILES = {"low": 0.05, "quarter": 0.25, "three_quarters": 0.75, "high": 0.95}
 
@@ -82,7 +86,12 @@ def plot_marginals(
     columns = list(dict.fromkeys(frame["feature"]))
     with styled():
         found = several_axes(
-            axes, (len(rows), len(columns)), _PANEL, least=(4.0, 2.4), sharey="row", sharex="col"
+            axes,
+            (len(rows), len(columns)),
+            _PANEL,
+            least=(_NAMES + _PANEL[0] * len(columns), 2.4),
+            sharey="row",
+            sharex="col",
         )
         panels = dict(iter(frame.groupby(["subset", "feature"], sort=False)))
         for i, subset in enumerate(rows):
@@ -93,10 +102,10 @@ def plot_marginals(
                     feature in frame.attrs["categories"],
                     feature in frame.attrs["log"],
                 )
-            _scale_row(found[i], frame[frame["subset"] == subset])
+            _scale_row(found[i], frame[frame["subset"] == subset], frame.attrs["least"])
             _name_row(found[i, 0], frame.attrs["names"][subset], frame.attrs["shares"][subset])
         for j, feature in enumerate(columns):
-            found[0, j].set_title(wrap(feature, 17, 2), loc="center", fontsize=TEXT, color=INK)
+            found[0, j].set_title(wrap(feature, 16, 2), loc="center", fontsize=TEXT, color=INK)
         for ax in found[:-1].reshape(-1):
             ax.tick_params(labelbottom=False)
         for ax in found[:, 1:].reshape(-1):
@@ -139,6 +148,7 @@ def marginal_data(
     frame.attrs |= {
         "shares": {parts.label(s): float(over(parts.variance(s), total)) for s in chosen},
         "names": {parts.label(s): [parts.variables[v].label for v in s] for s in chosen},
+        "least": Look(spread=float(np.sqrt(total))).least,
         "unit": link_label(model.family.link, str(model.response)),
         "categories": {parts.variables[v].label for v in columns if parts.variables[v].is_category},
         "log": {
@@ -239,12 +249,7 @@ def _draw(ax: Any, frame: pd.DataFrame, is_category: bool, log: bool) -> None:
         marker="o" if is_category else None, markersize=3.5, linestyle="none" if is_category else "-",
     )  # fmt: skip
     if is_category:
-        names = [level_name(level, 10) for level in frame["value"]]
-        long = sum(map(len, names)) > 12
-        shown = (
-            names if len(names) <= 8 else [name if k % 2 == 0 else "" for k, name in enumerate(names)]
-        )
-        ax.set_xticks(x, shown, rotation=90 if long else 0)
+        name_places(ax, shorten_apart([str(level) for level in frame["value"]], 14), SMALL)
         ax.set_xlim(-0.6, len(frame) - 0.4)
     else:
         if log:
@@ -255,8 +260,10 @@ def _draw(ax: Any, frame: pd.DataFrame, is_category: bool, log: bool) -> None:
     ax.tick_params(labelsize=SMALL)
 
 
-def _scale_row(row: np.ndarray, frame: pd.DataFrame) -> None:
-    low, high = frame[["low", "mean"]].min().min(), frame[["high", "mean"]].max().max()
+def _scale_row(row: np.ndarray, frame: pd.DataFrame, least: float) -> None:
+    """One scale for the panels of a subset; one that is next to nothing looks small."""
+    low = min(frame[["low", "mean"]].min().min(), -least)
+    high = max(frame[["high", "mean"]].max().max(), least)
     room = 0.08 * ((high - low) or 1.0)
     for ax in row:
         ax.set_ylim(low - room, high + room)
@@ -266,7 +273,8 @@ def _scale_row(row: np.ndarray, frame: pd.DataFrame) -> None:
 def _name_row(ax: Any, names: Sequence[str], share: float) -> None:
     names = [shorten(name, 22) for name in names]
     label = " : ".join(names) if len(" : ".join(names)) <= 24 else " :\n".join(names)
-    ax.set_ylabel(f"{label}\n{percent(share)}", fontsize=TEXT - 1, rotation=0, ha="right", va="center")
+    text = f"{label}\n{share_text(share, words=False)}"
+    ax.set_ylabel(text, fontsize=TEXT - 1, rotation=0, ha="right", va="center")
 
 
 def _finish(found: np.ndarray, frame: pd.DataFrame, lower: bool) -> None:

@@ -15,24 +15,30 @@ from ahofm_keras.effects.names import check_count
 from ahofm_keras.effects.parts import NOTHING
 from ahofm_keras.effects.ranking import over
 from ahofm_keras.model import AdditiveModel
-from ahofm_keras.plotting.curves import core_of
+from ahofm_keras.plotting.curves import RUNAWAY, core_of
 from ahofm_keras.plotting.effects import draw_picture
-from ahofm_keras.plotting.levels import lies_flat
+from ahofm_keras.plotting.levels import lies_flat, needs_rows
 from ahofm_keras.plotting.maps import draw_bars, draw_map, interaction_map_data, map_side, triple_data
 from ahofm_keras.plotting.reading import Picture, effect_frame, read_effect
-from ahofm_keras.plotting.texts import percent, shorten, wrap
-from ahofm_keras.plotting.theme import INK, LETTER, SMALL, SOFT, TITLE, new_figure, styled
+from ahofm_keras.plotting.surfaces import MOST_PAGE_CELLS, contour_levels, extent, value_bar
+from ahofm_keras.plotting.texts import number, percent, shorten, wrap
+from ahofm_keras.plotting.theme import INK, LETTER, SMALL, SOFT, TITLE, name_axis, new_figure, styled
 
 _COLUMNS, _PAIR_COLUMNS = 4, 3
-_PANEL, _PAIR = 2.15, 2.75
+_PANEL, _PAIR = 2.15, 2.9
+# Width of the colour bar of all pairs, by that of a panel.
+_BAR = 0.045
+# How much higher and wider a row or a column of panels is that all stand apart.
+_ALONE = (1.5, 1.25)
 _WIDTH, _NARROW = 11.0, 7.4
 _TRIPLES = 10
 # The map needs this many features to say more than the panels above it.
 _LEAST_MAP = 4
 # A map that is wider, in inches, leaves no room beside it.
 _LARGE_MAP = 6.0
+_CUT = "band leaves the scale"
 MAP, TRIPLES = "map", "triples"
-_HEAD, _FOOT = 0.35, 0.55
+_HEAD, _FOOT = 0.35, 0.75
 
 # Axes by label, and notes.
 Drawn = tuple[dict[str, Any], list[str]]
@@ -221,65 +227,150 @@ def _assemble(
         axes |= found
         notes += own_notes
     foot = wrap("; ".join(dict.fromkeys(notes)), letters, 4, separators=r" ")
-    strips[-1].text(0.01, 0.9, foot, fontsize=SMALL, color=SOFT, va="top", linespacing=1.3)
+    strips[-1].text(0.01, 0.95, foot, fontsize=SMALL, color=SOFT, va="top", linespacing=1.3)
     return axes
 
 
-def _panels(strip: Any, count: int, most: int) -> tuple[list[Any], int]:
-    """Axes of a strip in even rows, and how many stand in a row."""
+def _shape(count: int, most: int) -> tuple[int, int]:
+    """Even rows of panels, and how many stand in a row."""
     rows = _rows(count, most)
-    columns = max(_rows(count, rows), 2)
-    grid = strip.subplots(rows, columns, squeeze=False).reshape(-1)
-    for ax in grid[count:]:
-        ax.remove()
-    return list(grid[:count]), columns
+    return rows, max(_rows(count, rows), 2)
+
+
+def _cells(strip: Any, shape: tuple[int, int], apart: list[bool]) -> Any:
+    """Cells of a strip, with one more column for a colour bar.
+
+    Panels that stand apart are in a grid inside of their cell, so that their names and legends take no
+    room from the panels above, below and beside. That leaves out of account what their labels need: a
+    row or a column of such panels alone gets it here.
+    """
+    rows, columns = shape
+    alone = np.ones(rows * columns, bool)
+    alone[: len(apart)] = apart
+    alone = alone.reshape(shape)
+    heights = np.where(alone.all(axis=1), _ALONE[0], 1.0)
+    widths = np.where(alone.all(axis=0), _ALONE[1], 1.0)
+    # A column without any panel needs no more than others.
+    widths[len(apart) :] = 1.0
+    return strip.add_gridspec(
+        rows, columns + 1, height_ratios=heights.tolist(), width_ratios=[*widths.tolist(), _BAR]
+    )
 
 
 def _draw_main(strip: Any, main: list[Picture]) -> Drawn:
     """Main effects on one scale, so that their sizes can be compared."""
-    axes, columns = _panels(strip, len(main), _COLUMNS)
+    shape = _shape(len(main), _COLUMNS)
+    columns = shape[1]
+    # Long names of levels turn a panel: its effects lie along the horizontal axis.
+    width = 0.775 * strip.bbox.width / strip.dpi / columns
+    apart = [own.effect.categories[0] and needs_rows(own.effect, width) for own in main]
+    grid = _cells(strip, shape, apart)
     limits = shared_limits(main)
-    notes = []
-    for k, (ax, picture) in enumerate(zip(axes, main, strict=True)):
+    axes, notes = {}, []
+    for k, (picture, flat) in enumerate(zip(main, apart, strict=True)):
+        cell, found = grid[k // columns, k % columns], picture.effect
+        ax = strip.add_subplot(cell.subgridspec(1, 1)[0] if flat else cell)
+        flat = found.categories[0] and lies_flat(ax, found)
         notes += draw_picture(ax, picture, picture.look.within(compact=True))
-        # Long names of levels turn a panel: its effects lie along the horizontal axis.
-        flat = picture.effect.categories[0] and lies_flat(ax, picture.effect)
         (ax.set_xlim if flat else ax.set_ylim)(*limits)
-        if picture.effect.fit.min() < limits[0] or picture.effect.fit.max() > limits[1]:
-            notes.append(f"{picture.effect.label}: leaves the scale where rows are few")
+        notes += _tell_cut(ax, picture, limits)
         if k % columns == 0 and not flat:
-            ax.set_ylabel(f"effect on {shorten(picture.look.unit, 20)}", fontsize=SMALL + 0.5)
-    return {picture.effect.label: ax for ax, picture in zip(axes, main, strict=True)}, notes
+            name_axis(ax, "y", picture.look.effect_label, lines=3)
+        axes[found.label] = ax
+    return axes, notes
+
+
+def _tell_cut(ax: Any, picture: Picture, limits: tuple[float, float]) -> list[str]:
+    """Say what of an effect the shared scale does not hold, beside it and below the page."""
+    found = picture.effect
+    if found.fit.min() < limits[0] or found.fit.max() > limits[1]:
+        return [f"{shorten(found.label, 30)}: leaves the scale where rows are few"]
+    if found.se is None:
+        return []
+    lower, upper = found.band(picture.look.level)
+    if lower.min() >= limits[0] and upper.max() <= limits[1]:
+        return []
+    ax.text(
+        0.5, 0.97, _CUT, transform=ax.transAxes, ha="center", va="top", fontsize=SMALL, color=SOFT,
+        zorder=5,
+    )  # fmt: skip
+    return [f"{_CUT}: uncertain beyond {number(limits[0])} to {number(limits[1])}"]
 
 
 def shared_limits(pictures: list[Picture]) -> tuple[float, float]:
-    """Limits that hold all fits where rows are; tails, bands and residuals if they do not dwarf them."""
+    """Limits that hold all fits with their bands and residuals.
+
+    Bands that are many times as high as all fits would leave flat lines: then those where rows are
+    count, and where these are too high as well, as much of them as leaves the fits a part of the height.
+    """
     cores = [core_of(picture.effect, picture.look) for picture in pictures]
     fits = np.concatenate([p.effect.fit[core] for p, core in zip(pictures, cores, strict=True)])
     low, high = float(fits.min()), float(fits.max())
-    ends, reach = [low, high], 0.75 * (high - low) if high - low > 1e-12 else np.inf
-    for picture, core in zip(pictures, cores, strict=True):
-        ends += [float(picture.effect.fit.min()), float(picture.effect.fit.max())]
-        if picture.effect.se is not None:
-            lower, upper = picture.effect.band(picture.look.level)
-            ends += [float(lower[core].min()), float(upper[core].max())]
-        if picture.look.residuals is not None:
-            values = picture.look.residuals["partial_residual"].to_numpy()
-            ends += np.quantile(values, [0.01, 0.99]).tolist()
-            reach = np.inf
+    least = max(picture.look.least for picture in pictures)
+    residuals = [
+        np.quantile(picture.look.residuals["partial_residual"], [0.01, 0.99])
+        for picture in pictures
+        if picture.look.residuals is not None
+    ]
+    tails = np.concatenate([picture.effect.fit for picture in pictures])
+    if np.ptp(tails) <= RUNAWAY * (high - low):
+        low, high = float(tails.min()), float(tails.max())
+    height = max(high - low, least) if high - low > 1e-12 else np.inf
+    reach = np.inf if residuals else (RUNAWAY - 1) / 2 * height
+    everywhere = [np.ones(len(core), bool) for core in cores]
+    for shown in (everywhere, cores):
+        ends = [low, high, *np.ravel(residuals)]
+        for picture, core in zip(pictures, shown, strict=True):
+            found = picture.effect
+            ends += [found.fit.min(), found.fit.max()]
+            if found.se is not None:
+                lower, upper = found.band(picture.look.level)
+                ends += [lower[core].min(), upper[core].max()]
+        if max(ends) - min(ends) <= RUNAWAY * height:
+            break
     bottom, top = max(min(ends), low - reach), min(max(ends), high + reach)
     if top - bottom < 1e-12:
         return -1.0, 1.0
     room = 0.06 * (top - bottom)
-    return bottom - room, top + room
+    return float(bottom - room), float(top + room)
 
 
 def _draw_pairs(strip: Any, pairs: list[Picture], mask: bool) -> Drawn:
-    axes, _ = _panels(strip, len(pairs), _PAIR_COLUMNS)
-    notes = []
-    for ax, picture in zip(axes, pairs, strict=True):
-        notes += draw_picture(ax, picture, picture.look.within(compact=True), mask)
-    return {picture.effect.label: ax for ax, picture in zip(axes, pairs, strict=True)}, notes
+    """Pairs on one scale, as main effects are, with one colour bar for all of them."""
+    shape = _shape(len(pairs), _PAIR_COLUMNS)
+    columns = shape[1]
+    grid = _cells(strip, shape, [any(picture.effect.categories) for picture in pairs])
+    # Curves by level have no colours, but are on the same scale.
+    limit = max(extent(picture.effect, mask=mask) for picture in pairs)
+    limit = max(limit, *(picture.look.least for picture in pairs)) if limit > 0 else limit
+    levels = contour_levels(limit)
+    axes, notes, strongest = {}, [], (0.0, None)
+    for k, picture in enumerate(pairs):
+        found = picture.effect
+        mixed = sum(found.categories) == 1
+        more: dict[str, Any] = {"limit": limit, "bar": False}
+        if mixed:  # the legend stands below, so that panels are as wide as each other
+            cells = grid[k // columns, k % columns].subgridspec(2, 1, height_ratios=(10, 3))
+            ax = strip.add_subplot(cells[0])
+            more = {"legend": strip.add_subplot(cells[1])}
+        else:
+            cell = grid[k // columns, k % columns]
+            table = all(found.categories)
+            ax = strip.add_subplot(cell.subgridspec(1, 1)[0] if table else cell)
+            more |= {"most": MOST_PAGE_CELLS} if table else {}
+        look = picture.look.within(compact=True)
+        notes += draw_picture(ax, picture, look, mask, **more)
+        own = extent(found, mask=mask)
+        if mixed:
+            low, high = ax.get_ylim()
+            ax.set_ylim(min(low, levels[0]), max(high, levels[-1]))
+        elif own >= strongest[0]:
+            strongest = own, ax.collections[0]
+        axes[found.label] = ax
+    if limit > 0 and strongest[1] is not None:
+        place = None if len(pairs) < columns else strip.add_subplot(grid[:, columns])
+        value_bar(ax, strongest[1], levels, pairs[0].look.effect_label, place=place)
+    return axes, notes
 
 
 def _draw_map(strip: Any, frame: pd.DataFrame, triples: pd.DataFrame, side: float) -> Drawn:

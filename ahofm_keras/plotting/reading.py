@@ -11,12 +11,13 @@ import pandas as pd
 
 from ahofm_keras.effects import Effect, Parts, effect
 from ahofm_keras.effects.names import check_count, find_subset
+from ahofm_keras.effects.parts import NOTHING
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.plotting.grids import Grid, choose_grid
 from ahofm_keras.plotting.look import Look
 from ahofm_keras.plotting.rows import residual_data, rug_data
-from ahofm_keras.plotting.texts import level_name, link_label, number, shorten
+from ahofm_keras.plotting.texts import link_label, number, shorten, shorten_apart
 
 # Quantiles of a third feature that its slices are taken at, and levels of a category, at most.
 SLICES = (0.1, 0.5, 0.9)
@@ -58,7 +59,7 @@ def read_effect(
     check_level(level)
     if isinstance(source, Effect):
         _check_alone(features, rug, residuals)
-        return Picture(source, Look(level=level))
+        return Picture(source, Look(level=level, spread=_spread_behind(source)))
     check_count("points", points, 2)
     parts = Parts(source)
     subset = find_subset(parts, features)
@@ -86,8 +87,9 @@ def squeeze(picture: Picture) -> Picture:
     for axis in reversed(range(found.order)):
         if len(found.grid[axis]) == 1 and found.order > 1:
             found = _last(found, axis)
-            ((title, found),) = slices_of(found)
-            notes.append(f"at {title}")
+            name = shorten(found.features[-1], 24)
+            ((value, found),) = slices_of(found)
+            notes.append(f"at {name} = {value}")
     if len(found.grid[0]) == 1 and not found.categories[0]:
         raise DataError(f"A picture needs more than one value of `{found.features[0]}`.")
     return replace(picture, effect=found, notes=tuple(notes))
@@ -130,7 +132,15 @@ def look_of(parts: Parts, subset: tuple[int, ...], grid: Grid, level: float) -> 
         level=level,
         log=frozenset(name for name, stretch in grid.stretches.items() if stretch.log),
         quantiles=tuple(quantiles),
+        spread=float(np.sqrt(parts.total_variance)),
     )
+
+
+def _spread_behind(found: Effect) -> float:
+    """About the standard deviation of the link that an effect is a part of, from its share."""
+    if not found.share > NOTHING:
+        return 0.0
+    return float(np.sqrt(np.mean(found.fit**2) / found.share))
 
 
 def default_slices(parts: Parts, variable: int) -> tuple[list[Any], tuple[str, ...], list[str]]:
@@ -151,11 +161,12 @@ def default_slices(parts: Parts, variable: int) -> tuple[list[Any], tuple[str, .
 
 
 def slices_of(found: Effect, asides: tuple[str, ...] = ()) -> list[tuple[str, Effect]]:
-    """Effects of the first features at each value of the last one, with a title each."""
-    name, values = found.features[-1], found.grid[-1]
+    """Effects of the first features at each value of the last one, and that value in words."""
+    values = found.grid[-1]
+    names = shorten_apart([str(value) for value in values], 18)
     slices = []
     for k, value in enumerate(values):
-        shown = level_name(value) if found.categories[-1] else number(float(value))
+        shown = names[k] if found.categories[-1] else number(float(value))
         aside = f" ({asides[k]})" if k < len(asides) and asides[k] else ""
         own = replace(
             found,
@@ -166,7 +177,7 @@ def slices_of(found: Effect, asides: tuple[str, ...] = ()) -> list[tuple[str, Ef
             near_data=None if found.near_data is None else found.near_data[..., k],
             categories=found.categories[:-1],
         )
-        slices.append((f"{shorten(name, 24)} = {shown}{aside}", own))
+        slices.append((f"{shown}{aside}", own))
     return slices
 
 

@@ -11,7 +11,7 @@ from ahofm_keras.effects import Effect
 from ahofm_keras.effects.parts import NOTHING
 from ahofm_keras.plotting.look import Look
 from ahofm_keras.plotting.rows import thinned
-from ahofm_keras.plotting.texts import even_numbers, level_name, number
+from ahofm_keras.plotting.texts import even_numbers, number, shorten_apart
 from ahofm_keras.plotting.theme import (
     DIVERGING,
     FAINT,
@@ -22,13 +22,19 @@ from ahofm_keras.plotting.theme import (
     colour_bar,
     log_axis,
     name_axis,
+    name_places,
     tidy,
 )
 
-_STEPS = 14
+_STEPS, _FEW_STEPS = 14, 8
+# Shades between two levels of a scale that several surfaces share.
+_SHADES = 4
 _ROUNDING = 1.4
 _PEAK = 1.3
-_MOST_CELLS = 20
+# Levels of a table at most: in a figure that is as high as it needs, and in a panel of a page.
+_MOST_CELLS, MOST_PAGE_CELLS = 20, 8
+# Letters of the names of levels, across and down.
+_LETTERS, _COMPACT_LETTERS = (18, 30), (12, 16)
 _MOST_NUMBERS = 120
 NO_ROWS = "hatched: no rows near"
 NOTHING_THERE = "no effect: 0 everywhere"
@@ -54,13 +60,19 @@ def extent(*effects: Effect, mask: bool = True) -> float:
     return most if 0 < _PEAK * most < largest else largest
 
 
-def contour_levels(limit: float) -> np.ndarray:
+def colour_limit(effect: Effect, look: Look, mask: bool = True) -> float:
+    """What the colours of an effect on its own reach to: one that is next to nothing stays pale."""
+    own = extent(effect, mask=mask)
+    return max(own, look.least) if own > 0 else own
+
+
+def contour_levels(limit: float, steps: int = _STEPS) -> np.ndarray:
     """Round levels, even in number on both sides of 0, that reach a limit."""
     from matplotlib.ticker import MaxNLocator
 
     if limit <= 0:
         return np.array([-1.0, -0.5, 0.5, 1.0])  # 0 has the colour of neither sign
-    levels = MaxNLocator(nbins=_STEPS, steps=[1, 2, 2.5, 5, 10]).tick_values(-limit, limit)
+    levels = MaxNLocator(nbins=steps, steps=[1, 2, 2.5, 5, 10]).tick_values(-limit, limit)
     step = float(f"{levels[1] - levels[0]:.6g}")
     count = int(np.ceil(limit / step))
     return step * np.arange(-count, count + 1)
@@ -81,16 +93,21 @@ def draw_surface(
         effect: of two numbers.
         look: of the drawing.
         mask: whether places without rows near them are covered.
-        limit: of the colours, by default the largest size that is shown.
+        limit: of the colours, by default `colour_limit`.
         bar: whether to add the colour bar.
     """
     x, y = (np.asarray(values, float) for values in effect.grid)
-    levels = contour_levels(extent(effect, mask=mask) if limit is None else limit)
+    levels = contour_levels(colour_limit(effect, look, mask) if limit is None else limit)
     fit = effect.fit.T
     tidy(ax, None)
-    drawn = ax.contourf(x, y, fit, levels=levels, cmap=DIVERGING, extend=_beyond(effect, levels, mask))
-    if extent(effect, mask=mask) > 0:
-        _draw_lines(ax, x, y, fit, levels, labelled=not look.compact)
+    own = extent(effect, mask=mask)
+    # On a scale for several the colours say how large an effect is, its own lines which shape it has.
+    shared = limit is not None and limit > 0
+    fill = np.linspace(levels[0], levels[-1], _SHADES * (len(levels) - 1) + 1) if shared else levels
+    drawn = ax.contourf(x, y, fit, levels=fill, cmap=DIVERGING, extend=_beyond(effect, levels, mask))
+    if own > 0:
+        lines = contour_levels(max(own, look.least), _FEW_STEPS) if shared else levels
+        _draw_lines(ax, x, y, fit, lines, labelled=not look.compact)
     notes = _cover(ax, x, y, effect) if mask else []
     if look.rows is not None:
         shown = thinned(look.rows)
@@ -141,9 +158,11 @@ def _beyond(effect: Effect, levels: np.ndarray, mask: bool) -> str:
     )
 
 
-def value_bar(ax: Any, drawn: Any, levels: np.ndarray, label: str, axes: Any = None) -> Any:
+def value_bar(
+    ax: Any, drawn: Any, levels: np.ndarray, label: str, axes: Any = None, place: Any = None
+) -> Any:
     """A colour bar with a few of the levels as ticks, 0 among them."""
-    found = colour_bar(ax, drawn, label, axes)
+    found = colour_bar(ax, drawn, label, axes, place)
     every = -(-len(levels) // 9)
     ticks = levels[(len(levels) // 2) % every :: every]
     found.set_ticks(ticks, labels=even_numbers(ticks))
@@ -169,19 +188,20 @@ def draw_table(
     mask: bool = True,
     limit: float | None = None,
     bar: bool = True,
+    most: int = _MOST_CELLS,
 ) -> list[str]:
     """The effect of two categories as coloured cells with numbers; longer names stand on the left.
 
-    Of very many levels those with the largest effects are shown.
+    Of more than `most` levels those with the largest effects are shown.
     """
     across = _across(effect)
     rows, columns = effect.grid[1 - across], effect.grid[across]
     fit = effect.fit if across == 1 else effect.fit.T
     near = effect.near_data
     far = np.zeros(fit.shape, bool) if near is None or not mask else ~(near if across == 1 else near.T)
-    kept = [_kept(fit, 1), _kept(fit, 0)]
+    kept = [_kept(fit, 1, most), _kept(fit, 0, most)]
     fit, far = fit[np.ix_(*kept)], far[np.ix_(*kept)]
-    levels = contour_levels(extent(effect, mask=mask) if limit is None else limit)
+    levels = contour_levels(colour_limit(effect, look, mask) if limit is None else limit)
     limit = float(levels[-1])
     tidy(ax, None)
     edges = [np.arange(size + 1) - 0.5 for size in fit.shape]
@@ -191,8 +211,10 @@ def draw_table(
     )  # fmt: skip
     _hatch_cells(ax, far)
     if fit.size <= _MOST_NUMBERS:
-        _write_cells(ax, fit, far, limit, SMALL if fit.size > 30 or look.compact else TEXT - 1)
-    _name_cells(ax, rows[kept[0]], columns[kept[1]])
+        seen = np.zeros_like(fit) if extent(effect, mask=mask) == 0 else fit
+        _write_cells(ax, seen, far, limit, SMALL if fit.size > 30 or look.compact else TEXT - 1)
+    letters = _COMPACT_LETTERS if look.compact else _LETTERS
+    _name_cells(ax, rows[kept[0]], columns[kept[1]], letters)
     name_axis(ax, "y", effect.features[1 - across])
     name_axis(ax, "x", effect.features[across])
     notes = [NO_ROWS] if far.any() else []
@@ -217,13 +239,13 @@ def table_size(effect: Effect) -> tuple[float, float]:
 
 def _across(effect: Effect) -> int:
     """Which of two categories stands along the horizontal axis: the one with shorter names."""
-    longest = [max(len(str(level)) for level in grid) for grid in effect.grid]
+    longest = [max(len(str(level)) for level in grid) for grid in effect.grid[:2]]
     return 1 if longest[1] <= longest[0] else 0
 
 
-def _kept(fit: np.ndarray, axis: int) -> np.ndarray:
+def _kept(fit: np.ndarray, axis: int, most: int) -> np.ndarray:
     size = np.abs(fit).max(axis=axis)
-    return np.sort(np.argsort(-size, kind="stable")[:_MOST_CELLS])
+    return np.sort(np.argsort(-size, kind="stable")[:most])
 
 
 def _hatch_cells(ax: Any, far: np.ndarray) -> None:
@@ -252,17 +274,11 @@ def _write_cells(ax: Any, fit: np.ndarray, far: np.ndarray, limit: float, size: 
         ax.text(column, row, text, ha="center", va="center", fontsize=size, color=colour)
 
 
-def _name_cells(ax: Any, rows: np.ndarray, columns: np.ndarray) -> None:
-    across = [level_name(level, 18) for level in columns]
-    down = [level_name(level, 26) for level in rows]
-    long = max(map(len, across)) * len(across) > 36
-    steep = 90 if len(across) > 12 else 40
+def _name_cells(ax: Any, rows: np.ndarray, columns: np.ndarray, letters: tuple[int, int]) -> None:
+    across = shorten_apart([str(level) for level in columns], letters[0])
+    down = shorten_apart([str(level) for level in rows], letters[1])
     size = TEXT - 1 if max(len(across), len(down)) <= 14 else SMALL - 0.5
-    ax.set_xticks(
-        np.arange(len(across)), across, fontsize=size,
-        rotation=steep if long else 0, ha="right" if long and steep < 90 else "center",
-        rotation_mode="anchor" if long and steep < 90 else None,
-    )  # fmt: skip
+    name_places(ax, across, size)
     ax.set_yticks(np.arange(len(down)), down, fontsize=size)
     ax.invert_yaxis()
     ax.tick_params(length=0)

@@ -9,6 +9,11 @@ from typing import Any
 import numpy as np
 
 _SEPARATORS = r" _:.\-/"
+# What explains less of the variance is called negligible.
+NEGLIGIBLE = 1e-4
+_ZERO = 1e-10
+# Digits before an `e`, beyond which a number is written out: ticks must differ from each other.
+_MOST_DIGITS = 3
 
 
 def percent(share: float) -> str:
@@ -18,13 +23,25 @@ def percent(share: float) -> str:
         >>> [percent(share) for share in (0.343, 0.0123, 0.00024, 1e-9, 0.0)]
         ['34%', '1.2%', '0.024%', '<0.01%', '0%']
     """
-    if not share > 1e-10:
+    if not share > _ZERO:
         return "0%"
     if share < 0.0001:
         return "<0.01%"
     if share < 0.00995:
         return f"{share:.3%}" if share < 0.000995 else f"{share:.2%}"
     return f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
+
+
+def share_text(share: float, words: bool = True) -> str:
+    """A share beside a title; what is next to nothing is called that.
+
+    Example:
+        >>> share_text(0.343), share_text(0.343, words=False), share_text(2e-6, words=False)
+        ('34% of variance', '34%', 'negligible')
+    """
+    if _ZERO < share < NEGLIGIBLE:
+        return f"negligible: {percent(share)} of variance" if words else "negligible"
+    return f"{percent(share)} of variance" if words else percent(share)
 
 
 def number(value: float, figures: int = 3) -> str:
@@ -45,7 +62,7 @@ def number(value: float, figures: int = 3) -> str:
         text = f"{value:,.0f}"
     else:
         text = _stripped(f"{value:.{figures - 1 - int(np.floor(np.log10(size)))}f}")
-    return text.replace("-", "−")
+    return _minus(text)
 
 
 def signed(value: float, figures: int = 3) -> str:
@@ -58,17 +75,28 @@ def even_numbers(values: np.ndarray) -> list[str]:
     """Evenly spaced numbers, all with the digits that their step needs.
 
     Example:
-        >>> even_numbers(np.array([-0.5, 0.0, 0.5]))
-        ['−0.5', '0.0', '0.5']
+        >>> even_numbers(np.array([-0.5, 0.0, 0.5])), even_numbers(np.array([2.2e6, 2.4e6]))
+        (['−0.5', '0.0', '0.5'], ['2.2e6', '2.4e6'])
     """
-    step = abs(float(values[1] - values[0])) if len(values) > 1 else 1.0
-    largest = float(np.abs(values).max())
-    if largest >= 1e5 or largest < 1e-3:
+    values = np.asarray(values, float)
+    step = abs(float(values[1] - values[0])) if len(values) > 1 else float(np.abs(values).max(initial=0))
+    if not np.isfinite(step) or step == 0:
         return [number(value) for value in values]
-    digits = max(0, -int(np.floor(np.log10(step) + 1e-9)))
-    if abs(step * 10**digits - round(step * 10**digits)) > 1e-6:
+    # Decimals of the step: below 0 for tens and hundreds.
+    digits = -int(np.floor(np.log10(step) + 1e-9))
+    if abs(step * 10.0**digits - round(step * 10.0**digits)) > 1e-6:
         digits += 1
-    return [f"{value + 0.0:,.{digits}f}".replace("-", "−") for value in np.round(values, digits)]
+    largest = float(np.abs(values).max())
+    power = int(np.floor(np.log10(largest)))
+    if (power >= 6 or power < -3) and 0 <= power + digits <= _MOST_DIGITS:
+        texts = [f"{value / 10.0**power:.{power + digits}f}e{power}" for value in values]
+        rounding = 1e-9 * largest
+        return [
+            "0" if abs(value) < rounding else _minus(own)
+            for value, own in zip(values, texts, strict=True)
+        ]
+    digits = max(digits, 0)
+    return [_minus(f"{value + 0.0:,.{digits}f}") for value in np.round(values, digits)]
 
 
 def level_name(value: Any, width: int = 26) -> str:
@@ -85,9 +113,38 @@ def shorten(text: str, width: int) -> str:
     """
     if len(text) <= width:
         return text
-    front = (width - 1 + 1) // 2
+    return _cut(text, width, width // 2)
+
+
+def shorten_apart(names: Sequence[str], width: int) -> list[str]:
+    """Names of at most so many letters that still differ from each other, where that is possible.
+
+    Words that all names begin with tell nothing: they are left out first, then the middle of each name.
+    Where that leaves the same letters of two names, more is kept of their ends or of their beginnings.
+
+    Example:
+        >>> shorten_apart(["county of the north, upper", "county of the south, upper"], 14)
+        ['…north, upper', '…south, upper']
+    """
+    if max(map(len, names), default=0) <= width:
+        return list(names)
+    ends = min(names), max(names)
+    common = next((k for k, pair in enumerate(zip(*ends, strict=False)) if pair[0] != pair[1]), 0)
+    start = max(ends[0][:common].rfind(mark) + 1 for mark in " _:.-/")
+    tails = [f"…{name[start:]}" if start else name for name in names]
+    cuts = sorted(range(1, width), key=lambda front: abs(front - width // 2))
+    return max(
+        ([_cut(name, width, front) for name in tails] for front in cuts),
+        key=lambda found: len(set(found)),
+    )
+
+
+def _cut(text: str, width: int, front: int) -> str:
+    """A text of at most so many letters, so many of them from its beginning."""
+    if len(text) <= width:
+        return text
     back = width - 1 - front
-    return f"{text[:front]}…{text[len(text) - back :] if back else ''}"
+    return f"{text[:front]}…{text[len(text) - back :] if back > 0 else ''}"
 
 
 def join_names(names: Sequence[str], width: int) -> str:
@@ -110,7 +167,12 @@ def join_names(names: Sequence[str], width: int) -> str:
 
 
 def wrap(
-    text: str, width: int, lines: int, separators: str = _SEPARATORS, last: int | None = None
+    text: str,
+    width: int,
+    lines: int,
+    separators: str = _SEPARATORS,
+    last: int | None = None,
+    even: bool = False,
 ) -> str:
     """A text in at most so many lines of at most so many letters, broken after separators.
 
@@ -122,6 +184,7 @@ def wrap(
         lines: how many there may be.
         separators: after which it may be broken.
         last: letters in the last line, where it is shorter.
+        even: make the lines about as long as each other.
 
     Example:
         >>> print(wrap("average_household_income_in_euros", 20, 2))
@@ -134,6 +197,9 @@ def wrap(
         found = _fill(pieces, [width] * (count - 1) + [last])
         if len(found[-1].rstrip()) <= last or count == lines:
             break
+    if even and len(found) > 1:
+        shorter = (_fill(pieces, [own] * len(found)) for own in range(len(text) // len(found), width))
+        found = next((own for own in shorter if max(map(len, own)) <= width), found)
     sizes = [width] * (len(found) - 1) + [last]
     return "\n".join(shorten(line.strip(" "), size) for line, size in zip(found, sizes, strict=True))
 
@@ -156,6 +222,10 @@ def link_label(link: str, response: str) -> str:
     """What the effects of a model are measured in: `y`, `log(y)`, `logit(y)`."""
     shown = shorten(response, 28)
     return shown if link == "identity" else f"{link}({shown})"
+
+
+def _minus(text: str) -> str:
+    return text.replace("-", "−")
 
 
 def _stripped(text: str) -> str:

@@ -15,6 +15,7 @@ from ahofm_keras.plotting.theme import (
     BLUE,
     FAINT,
     INK,
+    SMALL,
     TEXT,
     VERMILLION,
     headline,
@@ -25,7 +26,9 @@ from ahofm_keras.plotting.theme import (
 )
 
 _HEIGHT = 0.62
-_NAME, _VALUE = 30, 18
+_NAME, _VALUE = 34, 18
+# Inches of a bar and its gap, by the lines of the longest name.
+_ROW = {1: 0.3, 2: 0.3, 3: 0.4}
 _INVISIBLE = 1e-3
 # How `explain` calls the interactions of an order that it adds up.
 _SUMMED = r"[\d,]+ other interactions? of order \d+"
@@ -46,7 +49,9 @@ def plot_explanation(explanation: Explanation, ax: Any = None, most: int = 12) -
     """
     frame = explanation_data(explanation, most)
     with styled():
-        ax = one_axes(ax, (7.2, 1.1 + 0.3 * len(frame)))
+        names = [_name(row) for row in frame.itertuples()]
+        lines = max(name.count("\n") + 1 for name in names)
+        ax = one_axes(ax, (7.8, 1.1 + _ROW[min(lines, 3)] * len(frame)))
         tidy(ax, "x")
         places = np.arange(len(frame))[::-1]
         largest = frame["contribution"][frame["kind"] != "total"].abs().max()
@@ -56,7 +61,9 @@ def plot_explanation(explanation: Explanation, ax: Any = None, most: int = 12) -
             frame["end"].to_numpy()[:-1], places[1:] - _HEIGHT / 2, places[:-1] + _HEIGHT / 2,
             color=FAINT, linewidth=0.8, zorder=1,
         )  # fmt: skip
-        ax.set_yticks(places, [_name(row) for row in frame.itertuples()])
+        ax.set_yticks(places, names, linespacing=1.1)
+        for label, name in zip(ax.get_yticklabels(), names, strict=True):
+            label.set_fontsize(SMALL if "\n" in name else TEXT - 1)
         ax.tick_params(axis="y", length=0)
         ax.spines["left"].set_visible(False)
         ax.set_ylim(-0.7, len(frame) - 0.3)
@@ -127,8 +134,16 @@ def _draw_bar(ax: Any, place: int, row: Any, largest: float) -> None:
 def _name(row: Any) -> str:
     if row.kind != "part":
         return shorten(str(row.part), _NAME + _VALUE)
-    name = join_names(str(row.part).split(":"), _NAME)
-    return f"{name} = {shorten(str(row.value), _NAME + _VALUE - len(name))}"
+    names, values = str(row.part).split(":"), str(row.value)
+    whole = f"{' : '.join(names)} = {values}"
+    if len(whole) <= _NAME + _VALUE:
+        return whole
+    own = values.split(", ")
+    if len(own) != len(names):  # a level with a comma in its name
+        name = join_names(names, _NAME)
+        return f"{name} = {shorten(values, _NAME + _VALUE - len(name))}"
+    pairs = zip(names, own, strict=True)
+    return "\n".join(f"{shorten(name, _NAME)} = {shorten(value, _VALUE)}" for name, value in pairs)
 
 
 def _make_room(ax: Any, frame: pd.DataFrame) -> None:

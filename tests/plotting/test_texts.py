@@ -15,7 +15,9 @@ from ahofm_keras.plotting.texts import (
     link_label,
     number,
     percent,
+    share_text,
     shorten,
+    shorten_apart,
     signed,
     wrap,
 )
@@ -50,7 +52,13 @@ def test_shares_have_two_figures(share, text):
 
 @pytest.mark.parametrize(
     ("step", "texts"),
-    [(1.0, ["−1", "0", "1"]), (0.25, ["−0.25", "0.00", "0.25"]), (2500, ["−2,500", "0", "2,500"])],
+    [
+        (1.0, ["−1", "0", "1"]),
+        (0.25, ["−0.25", "0.00", "0.25"]),
+        (2500, ["−2,500", "0", "2,500"]),
+        (2e6, ["−2e6", "0", "2e6"]),
+        (2.5e-5, ["−2.5e−5", "0", "2.5e−5"]),
+    ],
 )
 def test_ticks_of_a_scale_have_the_same_digits(step, texts):
     assert even_numbers(step * np.arange(-1, 2)) == texts
@@ -80,6 +88,35 @@ def test_shortened_texts_have_the_width_and_both_ends(width):
     short = shorten(LONG, width)
     assert len(short) == width
     assert (short[0], short[-1], "…" in short) == (LONG[0], LONG[-1], True)
+
+
+def test_ticks_far_from_zero_differ():
+    assert even_numbers(np.array([2.2e6, 2.3e6, 2.4e6])) == ["2.2e6", "2.3e6", "2.4e6"]
+    assert even_numbers(1e6 + np.arange(0, 6, 2)) == ["1,000,000", "1,000,002", "1,000,004"]
+
+
+def test_shares_next_to_nothing_are_called_that():
+    assert share_text(2e-5) == "negligible: <0.01% of variance"
+    assert share_text(2e-5, words=False) == "negligible"
+    assert share_text(0.0) == "0% of variance"
+    assert share_text(0.0002) == "0.020% of variance"
+
+
+@pytest.mark.parametrize("width", [10, 14, 20])
+def test_shortened_names_stay_apart(width):
+    names = [
+        f"municipality of the {side} of {part}" for side in ("north", "south", "east") for part in "abc"
+    ]
+    short = shorten_apart(names, width)
+    assert len(set(short)) == len(names)
+    assert max(map(len, short)) <= width
+    assert shorten_apart(names, 60) == names
+    assert shorten_apart([LONG, LONG, "x"], width)[0] == shorten_apart([LONG, LONG, "x"], width)[1]
+
+
+def test_lines_of_a_label_are_about_as_long_as_each_other():
+    assert wrap("measured_from_station_population_5", 33, 2).split("\n")[1] == "5"
+    assert wrap("measured_from_station_population_5", 33, 2, even=True).split("\n")[1] != "5"
 
 
 def test_joined_names_share_the_width():

@@ -28,12 +28,24 @@ async function mount(target, figures, wrap = (own) => own) {
   }
 }
 
+const pen = document.createElement("canvas").getContext("2d");
+
+/** A text that is no longer than so many pixels: the plotting library lets longer labels run out of their figure. */
+function fitting(text, pixels, font) {
+  pen.font = font;
+  let letters = text.length;
+  while (letters > 6 && pen.measureText(shorten(text, letters)).width > pixels) letters--;
+  return shorten(text, letters);
+}
+
 /** An empty figure.
  *
- * x, y: [low, high] of the axes; xBounds, yBounds: the part of them that has ticks.
+ * x, y: [low, high] of the axes; xBounds, yBounds: the part of them that has ticks; width: about that of the figure.
  */
 function makeFigure(given) {
-  const { x, y, height, xLabel = null, yLabel = null, xBounds = null, yBounds = null, left = 52, ...rest } = given;
+  const {
+    x, y, height, xLabel = null, yLabel = null, xBounds = null, yBounds = null, left = 52, width = chart.clientWidth, ...rest
+  } = given;
   const figure = Bokeh.Plotting.figure({
     x_range: new Bokeh.Range1d({ start: x[0], end: x[1] }),
     y_range: new Bokeh.Range1d({ start: y[0], end: y[1] }),
@@ -42,10 +54,14 @@ function makeFigure(given) {
     min_border_left: left, min_border_right: 8, min_border_top: 6, min_border_bottom: 6, ...rest,
   });
   const face = getComputedStyle(document.body).fontFamily;
-  for (const [axes, ends, bounds, label] of [[figure.xaxes, x, xBounds, xLabel], [figure.yaxes, y, yBounds, yLabel]])
+  // What ticks and the other axis take of the width and the height.
+  const room = [width - left - 48, height - 64];
+  const sides = [[figure.xaxes, x, xBounds, xLabel, room[0]], [figure.yaxes, y, yBounds, yLabel, room[1]]];
+  for (const [axes, ends, bounds, label, length] of sides)
     for (const axis of axes) {
       axis.setv({
-        axis_label: label === null ? null : plain(label),
+        axis_label: label === null ? null : plain(fitting(label, length, `12.5px ${face}`)),
+        major_label_policy: new Bokeh.NoOverlap(),
         axis_line_color: null, major_tick_line_color: colour("line-strong"), minor_tick_line_color: null,
         major_tick_in: 0, major_tick_out: 4,
         major_label_text_color: colour("soft"), major_label_text_font: face, major_label_text_font_size: "12px",
@@ -66,7 +82,7 @@ function makeFigure(given) {
 /** Names at whole numbers of an axis. */
 function nameTicks(axis, names, most = 22) {
   axis.ticker = new Bokeh.FixedTicker({ ticks: names.map((_, i) => i), minor_ticks: [] });
-  axis.major_label_overrides = new Map(names.map((name, i) => [i, plain(shorten(name, most))]));
+  axis.major_label_overrides = new Map(shortenApart(names, most).map((name, i) => [i, plain(name)]));
   axis.major_label_policy = new Bokeh.AllLabels();
 }
 

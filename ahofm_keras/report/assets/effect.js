@@ -58,7 +58,7 @@ function readout(subset, values, text) {
 
 function describe({ legend, words, label }) {
   byId("effect-legend").replaceChildren(...legend.filter((entry) => entry !== null));
-  byId("effect-words").textContent = words;
+  write(byId("effect-words"), words);
   chart.setAttribute("aria-label", label);
 }
 

@@ -2,13 +2,14 @@
 
 function showWords() {
   const { words, quality, facts, warnings } = contents;
-  byId("what").textContent = [words.what, words.link, words.scale].filter(Boolean).join(" ");
+  write(byId("title"), contents.title);
+  write(byId("what"), [words.what, words.link, words.scale].filter(Boolean).join(" "));
   const value = (figure) =>
     figure.kind === "percent" ? `${fixed(100 * figure.value, 1, false)} %` : number(figure.value);
   byId("figures").replaceChildren(...quality.figures.map((figure) =>
     element("div", { title: figure.note }, element("dt", {}, figure.label), element("dd", {}, value(figure)))));
   byId("figures-note").textContent = qualityNote();
-  byId("formula").textContent = contents.formula;
+  write(byId("formula"), contents.formula);
   byId("facts").replaceChildren(...facts.map((fact) =>
     element("div", {}, element("dt", {}, fact.label), element("dd", {}, fact.value))));
   byId("warnings").replaceChildren(...warnings.map((text) => element("p", {}, text)));
@@ -53,7 +54,8 @@ function showObserved() {
 
 /** A figure with its diagonal. */
 function squareFigure(ends, xLabel, yLabel) {
-  const figure = makeFigure({ x: ends, y: ends, height: narrow() ? 300 : 380, xLabel, yLabel });
+  const width = byId("observed").clientWidth;
+  const figure = makeFigure({ x: ends, y: ends, height: narrow() ? 300 : 380, xLabel, yLabel, width });
   figure.line(ends, ends, { line_color: colour("line-strong"), line_width: 1.5 });
   return figure;
 }

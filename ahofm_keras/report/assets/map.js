@@ -10,7 +10,9 @@ let moveMark = null;
 
 const subsetOf = (i, k) => (i === k ? [mapped[i]] : [mapped[i], mapped[k]].sort((a, b) => a - b));
 const shareAt = (i, k) => shareOf.get(subsetOf(i, k).join())?.share ?? 0;
-const largestOf = (order) => ranked.find((entry) => entry.order === order)?.items[0]?.share || 1;
+// Where the colours of features and of pairs end: on scales of their own the weaker ones would look as strong.
+const LEAST_SCALE = 0.01;
+const mostShare = Math.max(LEAST_SCALE, ...ranked.filter(({ order }) => order < 3).map(({ items }) => items[0]?.share ?? 0));
 
 function showMap() {
   const size = mapped.length;
@@ -20,7 +22,7 @@ function showMap() {
   const left = size <= MOST_NAMES ? 20 : 4;
   const figure = makeFigure({ x: ends, y: ends, height, left, min_border_right: 4, min_border_top: 4 });
   addImage(figure, mapPixels(size), size, size, ends, ends);
-  styleMapAxes(figure, size);
+  styleMapAxes(figure, size, height);
   const mark = source({ x: [], y: [] });
   figure.rect({ field: "x" }, { field: "y" }, 1, 1, {
     source: mark, fill_color: null, line_color: colour("marker"), line_width: 2.5, level: "annotation",
@@ -32,32 +34,36 @@ function showMap() {
   moveMark();
   const cellAt = (x, y) => [size - 1 - Math.round(y), Math.round(x)].map((place) => clamp(place, 0, size - 1));
   onPointer(figure, (x, y) => sayCell(...cellAt(x, y)), (x, y) => selectCell(cellAt(x, y), true));
-  const scale = (name, text, most) => element("span", {}, `${text} 0`,
-    element("i", { class: "ramp", style: { background: ramp(name) } }), percent(most));
-  byId("map-legend").replaceChildren(scale("pairs", "pairs", largestOf(2)), scale("mains", "features", largestOf(1)));
+  const scale = (name, text) => element("span", {}, `${text} 0`,
+    element("i", { class: "ramp", style: { background: ramp(name) } }), percent(mostShare));
+  byId("map-legend").replaceChildren(scale("pairs", "pairs"), scale("mains", "features"));
   mapChart.setAttribute("aria-label", `Shares of ${size} features and their pairs. Arrow keys move from cell to cell.`);
   return mount(mapChart, [figure]);
 }
 
 /** Colours of all cells; row 0 of an image is at its bottom, the first feature stands on top. */
 function mapPixels(size) {
-  const scales = { main: stops("mains"), pair: stops("pairs") }, most = { main: largestOf(1), pair: largestOf(2) };
+  const scales = { main: stops("mains"), pair: stops("pairs") };
   const pixels = new Uint32Array(size * size);
   for (let i = 0; i < size; i++)
     for (let k = 0; k < size; k++) {
-      const kind = i === k ? "main" : "pair", place = Math.sqrt(shareAt(i, k) / most[kind]);
+      // The square root of a share is the size of an effect: a colour of twice the depth is twice as much.
+      const kind = i === k ? "main" : "pair", place = Math.sqrt(shareAt(i, k) / mostShare);
       pixels[(size - 1 - i) * size + k] = rgba(between(scales[kind], place));
     }
   return pixels;
 }
 
-function styleMapAxes(figure, size) {
-  const names = mapped.map(nameOf), letters = narrow() ? 11 : 14;
+function styleMapAxes(figure, size, height) {
+  const letters = narrow() ? 12 : 16, pixels = size > 24 ? 10 : 12;
+  // Where cells are lower than letters some names are left out; the readout says them.
+  const every = Math.ceil((1.1 * pixels * size) / (height - 0.62 * pixels * letters));
+  const names = shortenApart(mapped.map(nameOf), letters).map((name, i) => (i % every ? "" : name));
   for (const [axis, own] of [[figure.xaxes[0], names], [figure.yaxes[0], [...names].reverse()]]) {
     if (size <= MOST_NAMES) nameTicks(axis, own, letters);
     else axis.visible = false;
     axis.setv({
-      major_tick_line_color: null, major_label_standoff: 2, major_label_text_font_size: size > 24 ? "10px" : "12px",
+      major_tick_line_color: null, major_label_standoff: 2, major_label_text_font_size: `${pixels}px`,
     });
   }
   // Both axes take the same room, so that cells are square.

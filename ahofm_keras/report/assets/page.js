@@ -15,9 +15,20 @@ function element(tag, attributes = {}, ...children) {
     else if (name === "style") Object.assign(made.style, value);
     else if (value !== null && value !== false) made.setAttribute(name, value === true ? "" : value);
   }
-  made.append(...children.filter((child) => child !== null));
+  // The list of a field takes texts only.
+  const nodes = (child) => typeof child === "string" && tag !== "option" ? breakable(child) : [child];
+  made.append(...children.filter((child) => child !== null).flatMap(nodes));
   return made;
 }
+
+/** A text that may go on in the next line after each underscore: names have no spaces. */
+function breakable(text) {
+  const pieces = text.match(/[^_]*_+|[^_]+$/g) ?? [text];
+  return pieces.flatMap((piece, place) => (place ? [document.createElement("wbr"), piece] : [piece]));
+}
+
+/** Put such a text in the stead of what an element holds. */
+const write = (target, text) => target.replaceChildren(...breakable(text));
 
 // Texts ------------------------------------------------------------------------------------------------
 
@@ -47,9 +58,26 @@ const percent = (share) => share >= 0.9995 ? "100 %" : share >= 0.0995 ? `${(100
 const levelText = (level) => typeof level === "number" ? number(level, 6) : String(level);
 /** A long text without its middle: names often differ at their ends. */
 function shorten(text, most) {
-  if (text.length <= most) return text;
-  const end = Math.floor((most - 1) / 3);
-  return `${text.slice(0, most - 1 - end)}…${text.slice(text.length - end)}`;
+  return cut(text, most, Math.floor((most - 1) / 3));
+}
+/** A text of at most so many letters, so many of them from its end. */
+const cut = (text, most, end) =>
+  text.length <= most ? text : `${text.slice(0, most - 1 - end)}…${text.slice(text.length - end)}`;
+/** Long texts that still differ when they are short: without the words that all of them begin with. */
+function shortenApart(texts, most) {
+  if (texts.every((text) => text.length <= most)) return texts;
+  const [first, last] = [[...texts].sort()[0], [...texts].sort().at(-1)];
+  let common = 0;
+  while (common < first.length && first[common] === last[common]) common++;
+  const start = common < first.length ? Math.max(...[..." _:.-/"].map((mark) => first.slice(0, common).lastIndexOf(mark) + 1)) : 0;
+  const tails = texts.map((text) => (start ? `…${text.slice(start)}` : text));
+  let best = null;
+  for (let end = Math.floor((most - 1) / 3), k = 0; k < most - 1; k++) {
+    const back = (end + k) % (most - 1);
+    const found = tails.map((text) => cut(text, most, back)), distinct = new Set(found).size;
+    if (best === null || distinct > best.distinct) best = { found, distinct };
+  }
+  return best.found;
 }
 const nameOf = (v) => model.variables[v].name;
 const labelOf = (subset) => subset.map(nameOf).join(" × ");
@@ -91,7 +119,7 @@ function labelled(parent, subset) {
   parent.replaceChildren();
   subset.forEach((v, place) => {
     if (place) parent.append(element("span", {}, "×"));
-    parent.append(nameOf(v));
+    parent.append(...breakable(nameOf(v)));
   });
   return parent;
 }

@@ -85,7 +85,7 @@ function showLines(subset) {
   onPointer(figure, (value, height) => sayPair(subset, [value, nearest(value, height)], near));
   cursor = crossing(axes, (value, k) => sayPair(subset, [value, k], near));
   sayPair(subset, [at(state.row).x[0], model.valueAt(b, state.row)], near);
-  const entries = levels.map((level, k) => key(LINE_COLOURS[k], shorten(levelText(level), 30), { height: "3px" }));
+  const entries = shortenApart(levels.map(levelText), 30).map((name, k) => key(LINE_COLOURS[k], name, { height: "3px" }));
   describe({
     legend: [...entries, near === null ? null : element("span", {}, "dashed: no rows near")], words: pairWords(subset),
     label: `Lines of ${nameOf(a)} by ${nameOf(b)}. Arrow keys move along them.`,
@@ -100,8 +100,9 @@ function showSlices(given) {
   const slices = slicesOf(c), held = rest.map((v) => model.valueAt(v, state.row));
   const values = slices.map((slice) => valuesOn(subset, [...axes, [slice], ...held.map((value) => [value])]));
   const most = Math.max(...values.map((own) => sizeOf(own, axes, near)));
+  const width = chart.clientWidth / (narrow() ? 1 : slices.length);
   const height = narrow() ? 240 : 300, labels = (k) => k === 0 || narrow();
-  const figures = values.map((own, k) => surfaceFigure([a, b], axes, own, most, { height, near, labels: labels(k) }));
+  const figures = values.map((own, k) => surfaceFigure([a, b], axes, own, most, { height, near, labels: labels(k), width }));
   const say = (k) => (x, y) => {
     const place = [snap(a, x), snap(b, y), slices[k], ...held];
     readout(subset, place, effectText(valuesOn(subset, place.map((value) => [value]))[0]));

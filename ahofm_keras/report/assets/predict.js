@@ -29,7 +29,7 @@ function changed(final) {
 
 function showResult() {
   const at = model.at(state.row);
-  byId("result-label").textContent = RESULT_NAMES[contents.family.name] + contents.response;
+  write(byId("result-label"), RESULT_NAMES[contents.family.name] + contents.response);
   byId("result").textContent = number(at.mean, 5);
   byId("result").dataset.value = String(at.mean);
   byId("result-band").textContent = bandText(at);

@@ -59,7 +59,7 @@ const extent = (v, axis) =>
   model.variables[v].isCategory ? [-0.5, axis.length - 0.5] : [axis[0], axis[axis.length - 1]];
 
 /** A figure of a surface: the first variable to the right, the second up. */
-function surfaceFigure(subset, axes, values, most, { height, near, labels = true }) {
+function surfaceFigure(subset, axes, values, most, { height, near, labels = true, width = chart.clientWidth }) {
   const [a, b] = subset, [rows, columns] = [axes[1].length, axes[0].length];
   const scale = stops("diverging"), pixels = new Uint32Array(rows * columns);
   const hatch = rgba(stops("no-data")[0]);
@@ -70,12 +70,14 @@ function surfaceFigure(subset, axes, values, most, { height, near, labels = true
       pixels[k * columns + i] = seen ? rgba(classColour(scale, values[i * rows + k], most)) : empty;
     }
   const [x, y] = [extent(a, axes[0]), extent(b, axes[1])];
-  const yLabel = labels ? nameOf(b) : null, left = labels ? 52 : 36;
-  const figure = makeFigure({ x, y, height, xLabel: nameOf(a), yLabel, left });
+  const yLabel = labels ? nameOf(b) : null, left = labels ? 52 : 36, letters = narrow() ? 13 : 20;
+  // Names of levels are wider than numbers.
+  const beside = model.variables[b].isCategory ? 7 * letters : 0;
+  const figure = makeFigure({ x, y, height, xLabel: nameOf(a), yLabel, left, width: width - beside });
   addImage(figure, pixels, rows, columns, x, y);
   [...figure.xgrids, ...figure.ygrids].forEach((grid) => { grid.visible = false; });
   if (model.variables[a].isCategory) nameLevels(figure.xaxes[0], a, narrow() ? 8 : 14);
-  if (model.variables[b].isCategory) nameLevels(figure.yaxes[0], b, narrow() ? 10 : 18);
+  if (model.variables[b].isCategory) nameLevels(figure.yaxes[0], b, letters);
   return figure;
 }
 
