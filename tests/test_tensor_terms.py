@@ -277,7 +277,7 @@ def test_the_penalty_is_the_kronecker_sum_of_the_margins() -> None:
 
 def test_factors_of_rank_m_minus_one_represent_every_surface() -> None:
     """The coefficients of a `ti()` of two features as a sum of products: its singular vectors."""
-    made = design("ti(x, z, k=6) + afm(x, z, k=6, F=5, main=False)")
+    made = design("ti(x, z, k=6, sp=1) + afm(x, z, k=6, F=5, main=False)")
     tensor_term, factor_term = made.terms
     assert isinstance(tensor_term, TensorTerm)
     assert isinstance(factor_term, InteractionTerm)
