@@ -6,7 +6,7 @@
 The data are those of the example of mgcv's own `te()`: 500 rows, two bumps, noise of 0.2. They are
 stored with the errors of mgcv's fits in tests/fixtures/mgcv_surface.csv and .json; the R script beside
 them made both, so that R is not needed here. The error is the root of the mean squared distance from the
-true surface, at the training rows and on a grid of 30 x 30 that goes a little beyond them (clipped here).
+true surface, at the training rows and on a grid of 30 x 30, clipped to their range here.
 """
 
 from __future__ import annotations
