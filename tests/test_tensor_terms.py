@@ -275,9 +275,45 @@ def test_the_penalty_is_the_kronecker_sum_of_the_margins() -> None:
     assert float(sum(layer.losses)) == pytest.approx(wanted, rel=1e-5)
 
 
+def test_the_ends_of_an_axis_count_beside_the_rows() -> None:
+    """A margin's functions are orthonormal over the rows and the ends, which have 0.3 of the weight."""
+    made = design("ti(x, z, k=6) + s(x, k=6)")
+    tensor, smooth = made.terms
+    assert isinstance(tensor, TensorTerm)
+    assert isinstance(smooth, SmoothTerm)
+    margin, alone = made.features[tensor.features[0]], made.features[smooth.feature]
+    rows = evaluate_basis(margin.basis, DATA.x.to_numpy())
+    ends = evaluate_basis(margin.basis, np.array([DATA.x.min(), DATA.x.max()]))
+    weighted = 0.7 * rows.T @ rows / ROWS + 0.3 * ends.T @ ends / 2
+    for feature, gram in ((margin, weighted), (alone, rows.T @ rows / ROWS)):
+        own = feature.transform
+        np.testing.assert_allclose(own.T @ gram @ own, np.eye(5), rtol=0, atol=1e-8)
+        penalty = difference_penalty(6, at=np.asarray(feature.basis.line))
+        np.testing.assert_allclose(
+            own.T @ penalty @ own, ROWS * np.diag(feature.eigenvalues), rtol=0, atol=1e-8
+        )
+    # The df of a margin are those of the rows: the same lambda as an `s()` of that df has.
+    tensor, smooth = design("ti(x, z, k=8, df=(5, 6)) + s(x, k=8, df=5)").penalised()
+    assert tensor.lambdas[0] == pytest.approx(smooth.lambdas[0], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "ti(x, z, k=6, sp=1) + s(x, k=6)",
+        "ti(hour, z, k=6, bs={'hour': 'cp'}) + s(hour, k=6, bs='cp')",
+        "ti(g, z, k={'z': 6}) + s(g)",
+    ],
+)
+def test_circles_levels_and_given_lambdas_have_the_rows_alone(formula: str) -> None:
+    """So that they share the feature of an `s()`."""
+    tensor, smooth = design(formula).penalised()
+    assert tensor.places[0] == smooth.places[0]
+
+
 def test_factors_of_rank_m_minus_one_represent_every_surface() -> None:
     """The coefficients of a `ti()` of two features as a sum of products: its singular vectors."""
-    made = design("ti(x, z, k=6) + afm(x, z, k=6, F=5, main=False)")
+    made = design("ti(x, z, k=6, sp=1) + afm(x, z, k=6, F=5, main=False)")
     tensor_term, factor_term = made.terms
     assert isinstance(tensor_term, TensorTerm)
     assert isinstance(factor_term, InteractionTerm)

@@ -302,8 +302,10 @@ class _Fitter:
         if self._is_category(feature) or kind == "re":
             return Request("re")
         size, reach = margin_option(spec.options, "k", place), self.reach[feature, True]
-        margins = len(spec.features)
-        return Request(kind or "ps", size, reach, knots or "adaptive", margins=margins)
+        kind, margins = kind or "ps", len(spec.features)
+        # A circle has no ends. Given lambdas are those of a penalty that other software can be given.
+        ends = kind == "ps" and "sp" not in spec.options
+        return Request(kind, size, reach, knots or "adaptive", margins=margins, ends=ends)
 
     def _fit_ahofm(self, spec: TermSpec) -> InteractionTerm:
         options = spec.options

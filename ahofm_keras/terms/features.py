@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil
 from typing import Any
 
@@ -27,6 +28,9 @@ LEAST_SIZE = 10
 _MARGIN_SPARE = 2
 _USUAL_PRODUCTS = 256
 _LEAST_MARGIN = 4
+# What the two ends of an axis count together, beside all rows, where a margin of a tensor product is
+# averaged over: without them a surface may be as rough as it likes along its edges.
+_ENDS = 0.3
 # Squares of more overflow.
 LARGEST = 1e150
 # Levels of a category whose dense matrices take minutes.
@@ -45,7 +49,8 @@ class Feature:
     Args:
         expression: with its state learned.
         basis: with its knots or levels learned.
-        transform: T `(M, r)`, from coordinates to coefficients of the basis: (B T)'(B T) = n I.
+        transform: T `(M, r)`, from coordinates to coefficients of the basis: (B T)'(B T) = n I, in a
+            tensor product with the ends of the axis among the rows of B.
         eigenvalues: `(r,)`: a function B T w has the penalty lambda n sum_m eigenvalues_m w_m^2.
         null_dimension: number of coordinates that the penalty does not reach.
         distinct: number of distinct training values.
@@ -100,6 +105,7 @@ class Request:
         knots: how the knots are placed.
         center: whether its functions have mean zero on the training data.
         margins: of the term: the more, the fewer functions each has where the user does not say.
+        ends: whether the ends of the axis count beside the rows, as in a margin of a tensor product.
     """
 
     kind: str
@@ -108,6 +114,7 @@ class Request:
     knots: str | tuple[float, float] = "adaptive"
     center: bool = True
     margins: int = 1
+    ends: bool = False
 
 
 class FeaturePool:
@@ -230,18 +237,21 @@ def _learn(
         _warn_of_far_values(expression, values)
     gram, means = _gram(basis, values)
     centred = request.center and basis.kind != "linear"
-    orthogonal = orthogonalise(
-        gram,
-        _penalty(basis),
-        len(values),
-        center_basis(means) if centred else None,
-        max(_count_free(basis) - centred, 0),
+    diagonalise = partial(
+        orthogonalise,
+        penalty=_penalty(basis),
+        rows=len(values),
+        constraint=center_basis(means) if centred else None,
+        null_dimension=max(_count_free(basis) - centred, 0),
     )
+    # Degrees of freedom are those of the rows; only the coordinates know of the ends.
+    orthogonal = diagonalise(gram)
+    coordinates = diagonalise(_with_ends(gram, basis, values)) if request.ends else orthogonal
     feature = Feature(
         learn_expression(expression, pool.columns),
         basis,
-        orthogonal.transform,
-        orthogonal.eigenvalues,
+        coordinates.transform,
+        coordinates.eigenvalues,
         orthogonal.null_dimension,
         distinct,
         orthogonal.rank,
@@ -343,6 +353,12 @@ def _penalty(basis: Basis) -> np.ndarray:
 def _count_free(basis: Basis) -> int:
     """Functions that the penalty leaves free: constants, and straight lines but on a circle."""
     return {"ps": min(2, basis.size), "cp": 1}.get(basis.kind, 0)
+
+
+def _with_ends(gram: np.ndarray, basis: Basis, values: np.ndarray) -> np.ndarray:
+    """B'B where the smallest and the largest value have a share of the rows' weight."""
+    ends = evaluate_basis(basis, np.array([values.min(), values.max()]))
+    return (1 - _ENDS) * gram + _ENDS * len(values) / 2 * ends.T @ ends
 
 
 def _gram(basis: Basis, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
