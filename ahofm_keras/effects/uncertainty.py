@@ -37,8 +37,8 @@ class Uncertainty:
 
     @cached_property
     def linear_root(self) -> np.ndarray:
-        """L of the linear block's covariance L L', `(q, q)`."""
-        return np.asarray(self.layer.linear_root)
+        """L of the linear block's covariance L L', `(q, 2 q)`."""
+        return np.asarray(self.layer.linear_roots)
 
     def standard_errors(self, subset: Subset, functions: Sequence[np.ndarray]) -> np.ndarray:
         """Of the part of a subset on a grid, from the functions `(m, n_j)` along each of its axes."""

@@ -67,6 +67,8 @@ class Posterior(keras.layers.Layer):
         # Of how many fits this is the average: one, also in a model that has room for several.
         self.fits = self._add("fits", (), "ones")
         self.linear_root = self._add("linear_root", (size, size))
+        # Of what the choice of the smoothing adds: tests of terms, which take it as given, do without.
+        self.smoothing_root = self._add("smoothing_root", (size, size))
         self.linear_edf = self._add("linear_edf", (size,))
         # Logarithms of the lambda of each margin, and of tau in the last column.
         margins = max(map(len, widths), default=1)
@@ -151,8 +153,14 @@ class Posterior(keras.layers.Layer):
             parts.append(row_products(functions, entry["pure"], ops))
         if not parts:
             return ops.zeros((rows,), dtype="float64")
-        spread = ops.matmul(ops.transpose(self.linear_root), ops.concatenate(parts, axis=0))
+        roots = ops.concatenate([self.linear_root, self.smoothing_root], axis=1)
+        spread = ops.matmul(ops.transpose(roots), ops.concatenate(parts, axis=0))
         return ops.sum(ops.square(spread), axis=0)
+
+    @property
+    def linear_roots(self) -> np.ndarray:
+        """Both roots of the linear block side by side, `(q, 2 q)`: of its whole covariance."""
+        return np.concatenate([np.asarray(self.linear_root), np.asarray(self.smoothing_root)], axis=1)
 
     def _interaction_variance(self, place: int, entry: dict[str, Any], bases: Sequence[Array]) -> Array:
         """The sum of the variances of all starts, whose rows stand one after the other."""

@@ -120,7 +120,7 @@ def describe_posterior(parts: Parts) -> Json | None:
     assert layer is not None
     return {
         "dispersion": float(layer.dispersion) * model.scale**2,
-        "linear": _pack_root(np.asarray(layer.linear_root) * model.scale),
+        "linear": _pack_root(layer.linear_roots * model.scale),
         "size": len(np.asarray(layer.linear_edf)),
         "intercept": bool(model.design.intercept),
         "groups": [_uncertain_group(parts, group) for group, _ in _used_groups(parts)],

@@ -83,6 +83,7 @@ def _average_linear(blocks: Sequence[LinearBlock], dispersion: float, gram: np.n
     nothing = np.zeros(len(average.mean))
     average.accept(average.prior.solve(gram, nothing, dispersion), dispersion, gram)
     average.mean = np.mean([block.mean for block in blocks], axis=0)
+    average.smoothing_covariance = np.mean([block.smoothing_covariance for block in blocks], axis=0)
     return average
 
 

@@ -17,6 +17,7 @@ from ahofm_keras.moments import triangle
 from ahofm_keras.solvers.kernels import Factors
 from ahofm_keras.solvers.priors import ACTIVE, FREEDOM, BlockPrior, Solution
 from ahofm_keras.solvers.products import Bases, Products
+from ahofm_keras.solvers.smoothing_uncertainty import smoothing_covariance
 from ahofm_keras.solvers.unseen import least_smoothing
 from ahofm_keras.tensors import margin_penalties
 from ahofm_keras.terms import Design, Feature, InteractionTerm, LinearTerm
@@ -192,6 +193,8 @@ class LinearBlock(Block):
     Mean field between them would understate variances and slow the fit down.
     """
 
+    _smoothing_covariance: np.ndarray | None = None
+
     def __init__(self, design: Design, rows: float, random: bool) -> None:
         self.intercept = int(design.intercept)
         self.linear = sum(len(term.columns) for term in design.of_kind(LinearTerm))
@@ -208,6 +211,22 @@ class LinearBlock(Block):
         ends = self.flat + np.cumsum([own.penalties.shape[1] for own in self.terms])
         begins = [self.flat, *ends]
         self.slices = [slice(int(a), int(b)) for a, b in zip(begins, ends, strict=False)]
+
+    def accept(self, solution: Solution, dispersion: float, gram: np.ndarray) -> None:
+        super().accept(solution, dispersion, gram)
+        self._smoothing_covariance = None
+
+    @property
+    def smoothing_covariance(self) -> np.ndarray:
+        """What the choice of the smoothing adds to the covariance, `(m, m)`."""
+        if self._smoothing_covariance is None:
+            solution, dispersion, gram = self._source
+            self._smoothing_covariance = smoothing_covariance(self.prior, solution, gram, dispersion)
+        return self._smoothing_covariance
+
+    @smoothing_covariance.setter
+    def smoothing_covariance(self, value: np.ndarray) -> None:
+        self._smoothing_covariance = value
 
     @property
     def flat(self) -> int:

@@ -27,6 +27,7 @@ def write_posterior(model: Any, engine: Engine) -> None:
     block = engine.linear
     layer.fits.assign(engine.averaged)
     layer.linear_root.assign(_root(block.covariance))
+    layer.smoothing_root.assign(_root(block.smoothing_covariance))
     layer.linear_edf.assign(block.edf)
     unit = np.log(engine.weight_unit)
     layer.linear_smoothing.assign(_kept(block.prior.parameters, unit))

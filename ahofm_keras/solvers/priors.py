@@ -301,8 +301,9 @@ class BlockPrior:
         gradient, hessian = self._derivatives(solution, dispersion)
         values, vectors = np.linalg.eigh(-hessian[np.ix_(free, free)])
         floor = max(1e-3 * np.abs(values).max(), 1e-8)
-        newton = vectors @ ((vectors.T @ gradient[free]) / np.maximum(np.abs(values), floor))
-        step[free] = np.clip(newton, -_LONGEST_STEP, _LONGEST_STEP)
+        along = (vectors.T @ gradient[free]) / np.maximum(np.abs(values), floor)
+        # Shortened along the axes of the curvature: cut parameter by parameter a step may lead down.
+        step[free] = vectors @ np.clip(along, -_LONGEST_STEP, _LONGEST_STEP)
         return step.reshape(self.free.shape)
 
     def _derivatives(self, solution: Solution, dispersion: float) -> tuple[np.ndarray, np.ndarray]:

@@ -12,16 +12,16 @@ from operator import itemgetter
 
 import numpy as np
 
-from ahofm_keras.solvers.priors import ACTIVE, COST, BlockPrior, Solution
+from ahofm_keras.solvers.priors import ACTIVE, BlockPrior, Solution
 
 _STEPS = 15
 # Steps end where the evidence gains less; sweeps go on from there.
 _LEAST_GAIN = 0.01
 # What gains the evidence less is left as it is.
 _WORTH = 0.01
-# A rough optimum has to be better than the smooth one by so much: the price of a scale (`COST`), because
-# it takes the lambda, where the smooth one does without.
-_CLEARLY = COST
+# A rough optimum has to be better than the smooth one by so much. With twice that, smooths of noise keep
+# less and curves of binary responses lose their bends; with 0, smooths of noise keep 4 or 5 edf.
+_CLEARLY = 1.0
 # Of the Gram matrix: where the others leave less, they leave nothing but rounding.
 _LEAST_LEFT = 1e-12
 

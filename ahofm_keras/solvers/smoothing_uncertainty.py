@@ -1,0 +1,84 @@
+"""What the choice of the smoothing adds to the uncertainty of the linear block.
+
+A covariance at the smoothing that was chosen takes that as known. With few rows, or binary ones, the
+data knows it badly: a curve may be straight or wavy, and the band of the straight one is far too narrow.
+So lambda and tau of each smooth are integrated out, on a grid of their logarithms, with the evidence as
+their posterior and all other smooths as they are: the variance is the mean of the variances over the
+grid plus the mean square by which the means differ from the chosen one. mgcv's `unconditional = TRUE` is
+the same to second order around the chosen point; the grid also has the other optimum, where there are
+two.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from ahofm_keras.solvers.priors import BlockPrior, Solution
+from ahofm_keras.solvers.reviving import left_for
+
+# Logarithms of lambda and tau, from where they start: from rough to straight, from free to switched off.
+_LAMBDA = np.linspace(-4.0, 16.0, 9)
+_TAU = np.linspace(-4.0, 20.0, 9)
+# Larger groups, such as the levels of a category with thousands of them, keep their smoothing.
+_LARGEST = 400
+# Points of the grid that weigh less are left out.
+_LEAST_WEIGHT = 1e-4
+
+
+def smoothing_covariance(
+    prior: BlockPrior, solution: Solution, gram: np.ndarray, dispersion: float
+) -> np.ndarray:
+    """What is added to the covariance of a block `(m, m)`, whose solution is that at its smoothing."""
+    total = np.zeros_like(gram)
+    rhs = gram @ solution.mean + prior.precisions() * solution.mean
+    for group in map(int, np.flatnonzero(prior.free[:, -1])):
+        own = np.flatnonzero(prior.groups == group)
+        if not 0 < len(own) <= _LARGEST:
+            continue
+        alone, system = prior.only(group), left_for(prior, group, solution, gram, rhs)
+        root = _root(_excess(alone, system, dispersion))
+        # What one group takes more, those that are correlated with it take less.
+        spread = _regression(solution.inverse, own) @ root
+        total += spread @ spread.T
+    return total
+
+
+def _excess(prior: BlockPrior, system: tuple[np.ndarray, np.ndarray], dispersion: float) -> np.ndarray:
+    """Covariance of one group with its smoothing integrated out, less that at its smoothing."""
+    chosen = prior.solve(*system, dispersion)
+    points = [prior.solve(*system, dispersion, parameters) for parameters in _grid(prior)]
+    weights = np.exp([point.evidence for point in points] - np.max([p.evidence for p in points]))
+    weights /= weights.sum()
+    total = -dispersion * chosen.inverse
+    for weight, point in zip(weights, points, strict=True):
+        if weight > _LEAST_WEIGHT:
+            shift = point.mean - chosen.mean
+            total = total + weight * (dispersion * point.inverse + np.outer(shift, shift))
+    return total
+
+
+def _grid(prior: BlockPrior) -> list[np.ndarray]:
+    """Parameters of a prior of one group; several lambdas move together."""
+    free = prior.free[0, :-1]
+    points = []
+    for smoothing, shrinkage in product(_LAMBDA if free.any() else [0.0], _TAU):
+        parameters = prior.start.copy()
+        parameters[0, :-1] += np.where(free, smoothing, 0.0)
+        parameters[0, -1] += shrinkage
+        points.append(parameters)
+    return points
+
+
+def _regression(inverse: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """V_.g V_gg^-1 `(m, r)`: how all coefficients move with those of a group."""
+    scale = np.sqrt(inverse.diagonal()[own])
+    within = inverse[np.ix_(own, own)] / scale / scale[:, None]
+    return np.linalg.solve(within, inverse[own] / scale[:, None]).T / scale
+
+
+def _root(covariance: np.ndarray) -> np.ndarray:
+    """L with L L' = V, without directions in which V is negative."""
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
