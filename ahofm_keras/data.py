@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import difflib
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from numbers import Real
@@ -13,7 +12,7 @@ import numpy as np
 import pandas as pd
 import tensorflow as tf
 
-from ahofm_keras.errors import DataError
+from ahofm_keras.errors import DataError, did_you_mean
 
 NUMBER, TEXT, BOOLEAN = "number", "text", "boolean"
 
@@ -88,9 +87,7 @@ def _find_column(data: Any, name: str) -> pd.Series:
     matches = [key for key in data if str(key) == name]
     if not matches:
         known = column_names(data)
-        by_case = {key.lower(): key for key in known}
-        close = difflib.get_close_matches(name.lower(), by_case, n=1)
-        hint = f" Did you mean `{by_case[close[0]]}`?" if close else ""
+        hint = did_you_mean(name, known)
         listed = ", ".join(f"`{key}`" for key in known[:10]) + (", ..." if len(known) > 10 else "")
         raise DataError(f"Column `{name}` is missing.{hint} The data has: {listed or 'no columns'}.")
     values = data[matches[0]]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import keras
 import numpy as np
 
-from ahofm_keras.errors import DataError
+from ahofm_keras.errors import DataError, did_you_mean
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
@@ -88,6 +87,4 @@ def check_class_weight(class_weight: Any, family: str, sample_weight: Any) -> No
 def check_unknown(arguments: Mapping[str, Any], known: Iterable[str], where: str) -> None:
     """No argument that nobody reads."""
     for name in set(arguments) - set(known):
-        close = difflib.get_close_matches(name, list(known), n=1)
-        hint = f" Did you mean `{close[0]}`?" if close else ""
-        raise DataError(f"Unknown argument `{name}` of `{where}`.{hint}")
+        raise DataError(f"Unknown argument `{name}` of `{where}`.{did_you_mean(name, known)}")
