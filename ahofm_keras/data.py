@@ -27,9 +27,55 @@ def column_names(data: Any) -> list[str]:
 
 def _check_table(data: Any) -> None:
     if not isinstance(data, pd.DataFrame | Mapping):
-        row = " One row of a frame is `frame.iloc[[0]]`." if isinstance(data, pd.Series) else ""
-        kind = type(data).__name__
-        raise DataError(f"Data must be a pandas data frame or a dict of columns. Received: {kind}.{row}")
+        raise DataError(
+            "Data must be a pandas data frame or a dict of columns. Received: "
+            f"{type_name(data)}.{_way_out(data)}"
+        )
+
+
+def type_name(value: Any) -> str:
+    """A value's type with the library that it comes from: several have a `DataFrame`.
+
+    Example:
+        >>> type_name(np.ones(3)), type_name([1])
+        ('numpy.ndarray', 'list')
+    """
+    library = type(value).__module__.partition(".")[0]
+    name = type(value).__name__
+    return name if library in ("builtins", "__main__") else f"{library}.{name}"
+
+
+_NAMED = "`pandas.DataFrame({}, columns=[...])`, with the names that the formula has"
+# Tables of other libraries, and what makes a data frame of them.
+_WAYS_OUT = {
+    "dask": "`data.compute()`",
+    "duckdb": "`data.df()`",
+    "modin": "`data.modin.to_pandas()`",
+    "numpy": _NAMED.format("array"),
+    "pandas": "a frame of one column, `series.to_frame()`; one row of a frame is `frame.iloc[[0]]`",
+    "polars.LazyFrame": "`data.collect().to_pandas()`",
+    "pyspark": "`data.toPandas()`, or that of a sample of its rows",
+    "scipy": _NAMED.format("data.toarray()"),
+    "tensorflow": _NAMED.format("data.numpy()"),
+    "torch": _NAMED.format("data.numpy()"),
+    "xarray": "`data.to_dataframe().reset_index()`",
+    "str": "the rows themselves, e.g. `pandas.read_csv(path)`",
+    "pathlib": "the rows themselves, e.g. `pandas.read_csv(path)`",
+}
+
+
+def _way_out(data: Any) -> str:
+    """What makes a data frame of something else, as a sentence after another."""
+    if isinstance(data, tf.data.Dataset):
+        return " A dataset is for `fit`, `evaluate` and `predict`. Pass some of its rows as a frame."
+    if isinstance(data, list | tuple):
+        records = bool(data) and all(isinstance(row, Mapping) for row in data)
+        return f" Pass {'`pandas.DataFrame(rows)`' if records else _NAMED.format('rows')}."
+    name = type_name(data)
+    way = _WAYS_OUT.get(name) or _WAYS_OUT.get(name.partition(".")[0])
+    if way is None and callable(getattr(data, "to_pandas", None)):
+        way = "`data.to_pandas()`, or a dict of arrays"
+    return f" Pass {way}." if way else ""
 
 
 def read_columns(data: Any, names: Iterable[str], kinds: Mapping[str, str] | None = None) -> Columns:

@@ -221,8 +221,8 @@ _SAME = {name: family for family, names in _OTHER_NAMES.items() for name in name
 
 _COUNTS = (
     "Counts that vary more than their mean are not here yet; nearest is `poisson`, which assumes that "
-    "they vary as much: its fitted means serve, its standard errors want the root of `Pearson chi2 / df` "
-    "of `ak.check(model)` as a factor."
+    "they vary as much: its fitted means serve; multiply its standard errors by the root of `Pearson "
+    "chi2 / df` in `ak.check(model)`."
 )
 _CLASSES = (
     "More than two classes are not here yet; nearest is `bernoulli`, which assumes two: fit one model a "
@@ -249,11 +249,11 @@ _NOT_HERE = {
         "absoluteerror cauchy huber l1 laplace mae pinball quantile regressionl1 scat studentt t tf "
     ),
     _SPREADS: "gammals gaulss gevlss gumbls jsu shash",
-    "Shares between 0 and 1 are not here yet; nearest is `gaussian` of `log(y / (1 - y))`, which assumes "
-    "one spread there. Of k successes in m trials `bernoulli` is exact: a row of 1 with "
+    "Shares between 0 and 1 are not here yet; nearest is `gaussian` of `log(y / (1 - y))`, which "
+    "assumes one spread there. Of k successes in m trials `bernoulli` is exact: a row of 1 with "
     "`sample_weight` k, a row of 0 with m - k.": "be beta betabinomial betar quasibinomial",
-    "Amounts with exact zeros are not here yet; nearest is `gamma`, which assumes amounts above 0: fit a "
-    "`bernoulli` model of y > 0, a `gamma` model on the rows above 0, and multiply their "
+    "Amounts with exact zeros are not here yet; nearest is `gamma`, which assumes amounts above 0: fit "
+    "a `bernoulli` model of y > 0, a `gamma` model on the rows above 0, and multiply their "
     "predictions.": "regtweedie tw tweedie zaga",
     "Counts with zeros of their own are not here yet; nearest is `poisson`, which assumes as many zeros "
     "as its mean gives: fit a `bernoulli` model of y > 0 beside it where there are more.": (
@@ -264,7 +264,9 @@ _NOT_HERE = {
     "`offset(log(time))`.": "aft cox coxph coxnet exponential survival survivalcox weibull",
     "An inverse gaussian is not here yet; nearest is `gamma`, which assumes that the standard deviation "
     "grows with the mean, not with its power 1.5.": "ig inversegaussian invgauss",
-    "A lognormal response is `gaussian` of its logarithm: write `log(y) ~ ...`.": "logno lognorm lognormal",
+    "A lognormal response is `gaussian` of its logarithm: write `log(y) ~ ...`.": (
+        "logno lognorm lognormal"
+    ),
 }
 _ADVICE = {name: advice for advice, names in _NOT_HERE.items() for name in names.split()}
 

@@ -20,11 +20,9 @@ BASES = {
     **dict.fromkeys(("ad", "bs", "cr", "cs", "ds", "gp", "tp", "ts"), _LEFT_OUT),
 }
 SIGNS = {"^": "A power is written `**`.", "|": "A random intercept of `g` is `s(g)`."}
+_SMOOTH = "A smooth is written `s(x)`."
 TERMS = {
-    **dict.fromkeys(
-        ("bs", "cr", "cs", "lo", "ns", "pb", "rcs", "sm", "smooth", "spline"),
-        "A smooth is written `s(x)`.",
-    ),
+    **dict.fromkeys(("bs", "cr", "cs", "lo", "ns", "pb", "rcs", "sm", "smooth", "spline"), _SMOOTH),
     "c": "Several values are written `(0, 1)`.",
     "cc": 'A cyclic smooth is `s(x, bs="cp")`.',
     "f": "A category is written `x` or `C(x)`.",

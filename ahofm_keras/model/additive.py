@@ -19,6 +19,7 @@ from ahofm_keras.model.arguments import (
     check_callbacks,
     check_choice,
     check_given,
+    check_order,
     check_unknown,
     check_verbose,
     check_whole,
@@ -97,6 +98,7 @@ class AdditiveModel(RememberingModel):
         name: str = "additive_model",
         **kwargs: Any,
     ) -> None:
+        check_order(formula, data, family)
         get_family(family)
         check_choice("df_kind", df_kind, DF_KINDS)
         check_choice("extrapolation", extrapolation, EXTRAPOLATIONS)

@@ -8,7 +8,33 @@ from typing import Any
 import keras
 import numpy as np
 
+from ahofm_keras.data import type_name
 from ahofm_keras.errors import DataError, did_you_mean
+
+
+def check_order(formula: Any, data: Any, family: Any) -> None:
+    """The formula first, then the data with the response among its columns.
+
+    Raises:
+        DataError: with the call that was meant, where rows stand in the place of the formula (as in
+            `fit(X, y)` of other libraries), or a response in that of the family.
+    """
+    if isinstance(formula, str):
+        if hasattr(family, "shape"):
+            raise DataError(
+                "The response is a column of the data, which the formula names: `AdditiveModel(formula, "
+                f"X.assign(y=y))`. Received: {type_name(family)} in the place of `family`."
+            )
+        return
+    if formula is None or not (isinstance(formula, Iterable) or hasattr(formula, "columns")):
+        return
+    swapped = isinstance(data, str)
+    example = f"AdditiveModel({data!r}, data)" if swapped else 'AdditiveModel("y ~ ahofm(.)", data)'
+    known = "." if swapped or data is None else ", where `data = X.assign(y=y)`."
+    raise DataError(
+        f"The formula comes first, then the data with the response among its columns: `{example}`{known}"
+        f" Received: {type_name(formula)} in the place of the formula."
+    )
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
