@@ -12,9 +12,14 @@ import numpy as np
 import pandas as pd
 import tensorflow as tf
 
-from ahofm_keras.errors import DataError, did_you_mean
+from ahofm_keras.errors import DataError, did_you_mean, warn
 
 NUMBER, TEXT, BOOLEAN = "number", "text", "boolean"
+
+# Whole numbers up to this are exact in float64.
+_EXACT = 2**53
+# What two numbers may differ by and fall together, as a share of the range of all.
+_FINE = 1e-6
 
 Columns = dict[str, np.ndarray]
 
@@ -167,7 +172,7 @@ def _clean_column(values: pd.Series, name: str, kind: str | None) -> np.ndarray:
             f"{int(np.argmax(missing))}. Drop them, or impute them."
         )
     natural = _natural_kind(values, name)
-    kind = kind or natural
+    learning, kind = kind is None, kind or natural
     if kind == TEXT:
         return _as_text(values, name)
     if kind == BOOLEAN:
@@ -184,7 +189,29 @@ def _clean_column(values: pd.Series, name: str, kind: str | None) -> np.ndarray:
             f"Column `{name}` has {_count(infinite, 'infinite value')}, first at row "
             f"{int(np.argmax(infinite))}. Drop them, or replace them."
         )
+    if learning:  # a few new rows may lie close together
+        _check_digits(values, numbers, name)
     return numbers
+
+
+def _check_digits(values: pd.Series, numbers: np.ndarray, name: str) -> None:
+    """Whole numbers that float64 cannot tell apart: an error, or a warning where their range is wide.
+
+    Long numbers are often names, of which no two may fall together; nanoseconds may.
+    """
+    if values.dtype.kind == "f" or not len(numbers) or np.abs(numbers).max() <= _EXACT:
+        return
+    distinct, kept = values.nunique(), len(np.unique(numbers))
+    if kept == distinct:
+        return
+    told = (
+        f"Column `{name}` holds whole numbers beyond 2**53, and float64, which has 16 digits, can tell "
+        f"only {kept:,} of {distinct:,} apart. If they are names, make them texts: "
+        f"`data[{name!r}].astype(str)`; else subtract an origin: `data[{name!r}] - data[{name!r}].min()`."
+    )
+    if np.spacing(np.abs(numbers).max()) > _FINE * np.ptp(numbers):
+        raise DataError(told)
+    warn(told)
 
 
 def _natural_kind(values: pd.Series, name: str) -> str:

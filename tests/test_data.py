@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
@@ -416,3 +417,36 @@ def test_other_tables_have_a_way_out(data: object, name: str, way: str) -> None:
     said = str(caught.value).partition("Received: ")[2]
     assert said.startswith(name)
     assert way in said
+
+
+LONG = [2**60 + number for number in (1, 2, 3, 4)]
+TOO_LONG = "can tell only 1 of 4 apart. If they are names, make them texts: `data['id'].astype(str)`"
+
+
+@pytest.mark.parametrize("kind", ["uint64", "int64", "Int64", "UInt64", object])
+def test_whole_numbers_that_fall_together_are_refused(kind: Any) -> None:
+    with pytest.raises(ak.DataError, match=re.escape(TOO_LONG)):
+        read_columns(pd.DataFrame({"id": pd.Series(LONG, dtype=kind)}), ["id"])
+    with pytest.raises(ak.DataError, match=re.escape(TOO_LONG)):
+        read_columns({"id": LONG}, ["id"])
+
+
+def test_both_ways_out_of_long_numbers_are_exact() -> None:
+    ids = pd.Series(LONG, dtype="uint64")
+    texts = read_columns({"id": ids.astype(str)}, ["id"])["id"]
+    np.testing.assert_array_equal(texts, [str(number) for number in LONG])
+    numbers = read_columns({"id": ids - ids.min()}, ["id"])["id"]
+    np.testing.assert_array_equal(numbers, [0, 1, 2, 3])
+
+
+def test_nanoseconds_that_fall_together_are_told() -> None:
+    times = 1_700_000_000_000_000_000 + np.array([0, 1, 10**15])
+    with pytest.warns(ak.AhofmWarning, match="Column `t` .* can tell only 2 of 3 apart"):
+        read_columns({"t": times}, ["t"])
+    # A model that knows the column says nothing of a few rows that lie close together.
+    read_columns({"t": times[:2]}, ["t"], {"t": "number"})
+
+
+@pytest.mark.parametrize("values", [[2**60, 2**61, 2**62], [2**53 - 1, 2**53], [1e300, 1e300], LONG[:1]])
+def test_long_numbers_that_float64_can_tell_apart(values: Any) -> None:
+    np.testing.assert_array_equal(read_columns({"x": values}, ["x"])["x"], np.asarray(values, float))
