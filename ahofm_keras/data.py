@@ -207,7 +207,8 @@ def _check_digits(values: pd.Series, numbers: np.ndarray, name: str) -> None:
     told = (
         f"Column `{name}` holds whole numbers beyond 2**53, and float64, which has 16 digits, can tell "
         f"only {kept:,} of {distinct:,} apart. If they are names, make them texts: "
-        f"`data[{name!r}].astype(str)`; else subtract an origin: `data[{name!r}] - data[{name!r}].min()`."
+        f"`data[{name!r}].astype(str)`; else subtract an origin: `data[{name!r}] - data[{name!r}]"
+        ".min()`."
     )
     if np.spacing(np.abs(numbers).max()) > _FINE * np.ptp(numbers):
         raise DataError(told)
