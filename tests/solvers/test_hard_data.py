@@ -86,8 +86,8 @@ def test_advice_on_separated_classes_fits_the_model(
 ) -> None:
     data = pair_frame(rows, 2)
     data["y"] = (data.x0 > 0.1).astype(float)
+    model = ak.AdditiveModel(formula, data, family="bernoulli")
     with pytest.warns(ak.AhofmWarning) as caught:
-        model = ak.AdditiveModel(formula, data, family="bernoulli")
         model.fit(data, solver=solver, epochs=150, verbose=0)
     told = next(str(w.message) for w in caught if "Fitted probabilities" in str(w.message))
     assert told.endswith(advice)
