@@ -30,7 +30,7 @@ def gam(
 
     Example:
         >>> import pandas as pd
-        >>> frame = pd.DataFrame({"a": range(30), "b": range(30, 60), "y": range(30)})
+        >>> frame = pd.DataFrame({"a": range(30), "b": range(30, 60), "y": [1, 2, 4] * 10})
         >>> gam(frame, "y").formula
         'y ~ s(a) + s(b)'
     """
