@@ -1,5 +1,6 @@
 """Additive higher-order factorization machines: GAMs with all smooth interactions, in Keras."""
 
+from ahofm_keras import _quiet as _quiet  # first: it decides what TensorFlow says when it is imported
 from ahofm_keras._version import __version__
 from ahofm_keras.diagnostics import Check, check
 from ahofm_keras.effects import Effect, Explanation, effect, effects, explain, interactions, shares
