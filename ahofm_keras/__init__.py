@@ -6,7 +6,7 @@ from ahofm_keras.diagnostics import Check, check
 from ahofm_keras.effects import Effect, Explanation, effect, effects, explain, interactions, shares
 from ahofm_keras.errors import AhofmError, AhofmWarning, DataError, FormulaError, NotFittedError
 from ahofm_keras.formula import parse_formula
-from ahofm_keras.model import AdditiveModel, afm, ahofm, fm, gam, hofm
+from ahofm_keras.model import AdditiveModel, afm, ahofm, fm, gam, hofm, load_model
 from ahofm_keras.plotting import plot
 from ahofm_keras.refine import refine
 from ahofm_keras.report import report
@@ -35,6 +35,7 @@ __all__ = [
     "gam",
     "hofm",
     "interactions",
+    "load_model",
     "parse_formula",
     "plot",
     "refine",

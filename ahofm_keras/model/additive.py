@@ -25,7 +25,7 @@ from ahofm_keras.model.arguments import (
     check_whole,
 )
 from ahofm_keras.model.encoding import Encoder
-from ahofm_keras.model.files import FORMAT_VERSION, check_export, check_format, check_save
+from ahofm_keras.model.files import FORMAT_VERSION, check_export, check_save, reading_config
 from ahofm_keras.model.fitting import FitRequest, run_fit
 from ahofm_keras.model.graph import attach_posterior, build_graph
 from ahofm_keras.model.learning import learn_state
@@ -379,8 +379,8 @@ class AdditiveModel(RememberingModel):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> AdditiveModel:
-        check_format(config.get("format_version"))
-        return cls(**{key: value for key, value in config.items() if key != "format_version"})
+        with reading_config(config):
+            return cls(**{key: value for key, value in config.items() if key != "format_version"})
 
     @property
     def intercept(self) -> float:
