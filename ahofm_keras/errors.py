@@ -112,7 +112,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
         for word, other in spoken.items()
         if other[:1] == bare[:1] and _indices(word) == _indices(name)
     }
-    close = difflib.get_close_matches(bare, alike, n=1, cutoff=_CLOSE)
+    close = [other for other in alike if sorted(other) == sorted(bare)]  # `aeg`: too short for a share
+    close = close or difflib.get_close_matches(bare, alike, n=1, cutoff=_CLOSE)
     return f" Did you mean `{alike[close[0]]}`?" if close else ""
 
 

@@ -208,14 +208,14 @@ FAMILIES: dict[str, Family] = {
 _OTHER_NAMES = {
     "gaussian": (
         "gauss l2 leastsquares linear meansquarederror mse no norm normal ols reglinear regression "
-        "regressionl2 regsquarederror squarederror squaredloss"
+        "regressionl2 regsquarederror rmse squarederror squaredloss"
     ),
     "bernoulli": (
         "bernoullilogit bernoulliprob bi binary binarycrossentropy binarylogistic binomial binomialprob "
         "crossentropy logistic logisticregression logit logloss"
     ),
-    "poisson": "count countpoisson counts po poissonrate",
-    "gamma": "ga reggamma",
+    "poisson": "count countpoisson counts po poissondeviance poissonrate",
+    "gamma": "ga gammadeviance reggamma",
 }
 _SAME = {name: family for family, names in _OTHER_NAMES.items() for name in names.split()}
 
@@ -246,7 +246,7 @@ _NOT_HERE = {
         "ordinal softmax"
     ),
     _TAILS: (
-        "absoluteerror cauchy huber l1 laplace mae pinball quantile regressionl1 scat studentt t tf "
+        "absoluteerror cauchy expectile huber l1 laplace mae pinball quantile regressionl1 scat studentt t tf "
     ),
     _SPREADS: "gammals gaulss gevlss gumbls jsu shash",
     "Shares between 0 and 1 are not here yet; nearest is `gaussian` of `log(y / (1 - y))`, which "

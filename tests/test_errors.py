@@ -7,7 +7,7 @@ import pytest
 from ahofm_keras.errors import did_you_mean
 
 MEANT = [
-    ("twon", "town"), ("gruop", "group"), ("hour", "hours"), ("Age", "age"), ("AGE", "age"),
+    ("twon", "town"), ("aeg", "age"), ("gruop", "group"), ("hour", "hours"), ("Age", "age"), ("AGE", "age"),
     ("x11", "x1"), ("x1", "x1_"), ("x_1", "x1"), ("tempreature", "temperature"), ("wieght", "weight"),
     ("hight", "height"), ("house age", "house_age"), ("HouseAge", "house_age"), ("logg", "log"),
     ("ahofn", "ahofm"), ("return_dct", "return_dict"), ("s(nois)", "s(noise)"), ("Straße", "straße"),

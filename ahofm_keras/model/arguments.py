@@ -7,6 +7,7 @@ from typing import Any
 
 import keras
 import numpy as np
+import pandas as pd
 
 from ahofm_keras.data import type_name
 from ahofm_keras.errors import DataError, did_you_mean
@@ -26,11 +27,13 @@ def check_order(formula: Any, data: Any, family: Any) -> None:
                 f"X.assign(y=y))`. Received: {type_name(family)} in the place of `family`."
             )
         return
-    if formula is None or not (isinstance(formula, Iterable) or hasattr(formula, "columns")):
+    tabular = hasattr(formula, "columns") and not callable(formula.columns)
+    if formula is None or not (isinstance(formula, Iterable) or tabular):
         return
     swapped = isinstance(data, str)
     example = f"AdditiveModel({data!r}, data)" if swapped else 'AdditiveModel("y ~ ahofm(.)", data)'
-    known = "." if swapped or data is None else ", where `data = X.assign(y=y)`."
+    beside = not swapped and data is not None and not isinstance(data, Mapping | pd.DataFrame)
+    known = ", where `data = X.assign(y=y)`." if beside else "."
     raise DataError(
         f"The formula comes first, then the data with the response among its columns: `{example}`{known}"
         f" Received: {type_name(formula)} in the place of the formula."

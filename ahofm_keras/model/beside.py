@@ -28,6 +28,11 @@ def response_of(
     """
     if y is None:
         return read_response(data, expression, family)
+    if isinstance(y, str):
+        raise DataError(
+            f"`y` takes the values of the response, not a name. Received: {y!r}. Leave it out to use "
+            f"`{expression}` of the data, which the formula names."
+        )
     response = as_response(in_row_order(data, y, "y", tell=tell), str(expression), family)
     if tell:
         _warn_of_two_responses(data, response, expression, family)

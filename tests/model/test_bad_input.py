@@ -43,6 +43,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "construct: formula and data swapped": (build(DATA, "y ~ x1"), f"{FIRST}`AdditiveModel('y ~ x1', data)`. Received: pandas.DataFrame in the place of the formula."),  # type: ignore[arg-type]
     "construct: X, y": (build(without("y"), DATA.y), f'{FIRST}`AdditiveModel("y ~ ahofm(.)", data)`, where `data = X.assign(y=y)`. Received: pandas.DataFrame in the place of the formula.'),  # type: ignore[arg-type]
     "construct: arrays": (build(DATA[["x1"]].to_numpy(), DATA.y.to_numpy()), f'{FIRST}`AdditiveModel("y ~ ahofm(.)", data)`, where `data = X.assign(y=y)`. Received: numpy.ndarray in the place of the formula.'),  # type: ignore[arg-type]
+    "construct: names": (build(["x1"], DATA), f'{FIRST}`AdditiveModel("y ~ ahofm(.)", data)`. Received: list in the place of the formula.'),  # type: ignore[arg-type]
     "construct: data alone": (build(DATA, None), f'{FIRST}`AdditiveModel("y ~ ahofm(.)", data)`. Received: pandas.DataFrame in the place of the formula.'),  # type: ignore[arg-type]
     "construct: formula, X, y": (build("y ~ x1", without("y"), family=DATA.y), "The response is a column of the data, which the formula names: `AdditiveModel(formula, X.assign(y=y))`. Received: pandas.Series in the place of `family`."),
     "gam: X, y": (lambda models: ak.gam(without("y"), DATA.y), '`response` must be the name of a column. Received: pandas.Series. Where the response is no column yet: `ak.gam(X.assign(y=y), "y")`.'),  # type: ignore[arg-type]

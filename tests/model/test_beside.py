@@ -112,6 +112,11 @@ def test_a_response_column_that_cannot_be_read_is_told_too() -> None:
         response(DATA.assign(y=np.nan), DATA.y)
 
 
+def test_a_name_in_the_place_of_the_response_is_told() -> None:
+    with pytest.raises(ak.DataError, match=r"Received: 'y'\. Leave it out to use `y` of the data"):
+        response(DATA, "y")
+
+
 COPIES = {
     "the same": DATA.y,
     "other units": 32 + 1.8 * DATA.y,
