@@ -246,7 +246,8 @@ _NOT_HERE = {
         "ordinal softmax"
     ),
     _TAILS: (
-        "absoluteerror cauchy expectile huber l1 laplace mae pinball quantile regressionl1 scat studentt t tf "
+        "absoluteerror cauchy expectile huber l1 laplace mae pinball quantile regressionl1 scat "
+        "studentt t tf"
     ),
     _SPREADS: "gammals gaulss gevlss gumbls jsu shash",
     "Shares between 0 and 1 are not here yet; nearest is `gaussian` of `log(y / (1 - y))`, which "
