@@ -198,7 +198,8 @@ def cardinal_splines(place: Array, centres: np.ndarray, degree: int, namespace: 
     """
     distance = namespace.abs(place - _like(place, centres))
     if degree == 0:
-        return namespace.where(distance < 0.5, _like(place, 1.0), _like(place, 0.0))
+        # Not plainly 0: a place that is missing stays missing, as it does with splines.
+        return namespace.where(distance < 0.5, _like(place, 1.0), 0 * distance)
     total = 0.0
     for k in range((degree + 2) // 2):
         reach = (degree + 1) / 2 - k

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import difflib
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from numbers import Real
@@ -13,9 +12,14 @@ import numpy as np
 import pandas as pd
 import tensorflow as tf
 
-from ahofm_keras.errors import DataError
+from ahofm_keras.errors import DataError, did_you_mean, warn
 
 NUMBER, TEXT, BOOLEAN = "number", "text", "boolean"
+
+# Whole numbers up to this are exact in float64.
+_EXACT = 2**53
+# What two numbers may differ by and fall together, as a share of the range of all.
+_FINE = 1e-6
 
 Columns = dict[str, np.ndarray]
 
@@ -28,9 +32,55 @@ def column_names(data: Any) -> list[str]:
 
 def _check_table(data: Any) -> None:
     if not isinstance(data, pd.DataFrame | Mapping):
-        row = " One row of a frame is `frame.iloc[[0]]`." if isinstance(data, pd.Series) else ""
-        kind = type(data).__name__
-        raise DataError(f"Data must be a pandas data frame or a dict of columns. Received: {kind}.{row}")
+        raise DataError(
+            "Data must be a pandas data frame or a dict of columns. Received: "
+            f"{type_name(data)}.{_way_out(data)}"
+        )
+
+
+def type_name(value: Any) -> str:
+    """A value's type with the library that it comes from: several have a `DataFrame`.
+
+    Example:
+        >>> type_name(np.ones(3)), type_name([1])
+        ('numpy.ndarray', 'list')
+    """
+    library = type(value).__module__.partition(".")[0]
+    name = type(value).__name__
+    return name if library in ("builtins", "__main__") else f"{library}.{name}"
+
+
+_NAMED = "`pandas.DataFrame({}, columns=[...])`, with the names that the formula has"
+# Tables of other libraries, and what makes a data frame of them.
+_WAYS_OUT = {
+    "dask": "`data.compute()`",
+    "duckdb": "`data.df()`",
+    "modin": "`data.modin.to_pandas()`",
+    "numpy": _NAMED.format("array"),
+    "pandas": "a frame of one column, `series.to_frame()`; one row of a frame is `frame.iloc[[0]]`",
+    "polars.LazyFrame": "`data.collect().to_pandas()`",
+    "pyspark": "`data.toPandas()`, or that of a sample of its rows",
+    "scipy": _NAMED.format("data.toarray()"),
+    "tensorflow": _NAMED.format("data.numpy()"),
+    "torch": _NAMED.format("data.numpy()"),
+    "xarray": "`data.to_dataframe().reset_index()`",
+    "str": "the rows themselves, e.g. `pandas.read_csv(path)`",
+    "pathlib": "the rows themselves, e.g. `pandas.read_csv(path)`",
+}
+
+
+def _way_out(data: Any) -> str:
+    """What makes a data frame of something else, as a sentence after another."""
+    if isinstance(data, tf.data.Dataset):
+        return " A dataset is for `fit`, `evaluate` and `predict`. Pass some of its rows as a frame."
+    if isinstance(data, list | tuple):
+        records = bool(data) and all(isinstance(row, Mapping) for row in data)
+        return f" Pass {'`pandas.DataFrame(rows)`' if records else _NAMED.format('rows')}."
+    name = type_name(data)
+    way = _WAYS_OUT.get(name) or _WAYS_OUT.get(name.partition(".")[0])
+    if way is None and callable(getattr(data, "to_pandas", None)):
+        way = "`data.to_pandas()`, or a dict of arrays"
+    return f" Pass {way}." if way else ""
 
 
 def read_columns(data: Any, names: Iterable[str], kinds: Mapping[str, str] | None = None) -> Columns:
@@ -88,9 +138,7 @@ def _find_column(data: Any, name: str) -> pd.Series:
     matches = [key for key in data if str(key) == name]
     if not matches:
         known = column_names(data)
-        by_case = {key.lower(): key for key in known}
-        close = difflib.get_close_matches(name.lower(), by_case, n=1)
-        hint = f" Did you mean `{by_case[close[0]]}`?" if close else ""
+        hint = did_you_mean(name, known)
         listed = ", ".join(f"`{key}`" for key in known[:10]) + (", ..." if len(known) > 10 else "")
         raise DataError(f"Column `{name}` is missing.{hint} The data has: {listed or 'no columns'}.")
     values = data[matches[0]]
@@ -124,7 +172,7 @@ def _clean_column(values: pd.Series, name: str, kind: str | None) -> np.ndarray:
             f"{int(np.argmax(missing))}. Drop them, or impute them."
         )
     natural = _natural_kind(values, name)
-    kind = kind or natural
+    learning, kind = kind is None, kind or natural
     if kind == TEXT:
         return _as_text(values, name)
     if kind == BOOLEAN:
@@ -141,7 +189,30 @@ def _clean_column(values: pd.Series, name: str, kind: str | None) -> np.ndarray:
             f"Column `{name}` has {_count(infinite, 'infinite value')}, first at row "
             f"{int(np.argmax(infinite))}. Drop them, or replace them."
         )
+    if learning:  # a few new rows may lie close together
+        _check_digits(values, numbers, name)
     return numbers
+
+
+def _check_digits(values: pd.Series, numbers: np.ndarray, name: str) -> None:
+    """Whole numbers that float64 cannot tell apart: an error, or a warning where their range is wide.
+
+    Long numbers are often names, of which no two may fall together; nanoseconds may.
+    """
+    if values.dtype.kind == "f" or not len(numbers) or np.abs(numbers).max() <= _EXACT:
+        return
+    distinct, kept = values.nunique(), len(np.unique(numbers))
+    if kept == distinct:
+        return
+    told = (
+        f"Column `{name}` holds whole numbers beyond 2**53, and float64, which has 16 digits, can tell "
+        f"only {kept:,} of {distinct:,} apart. If they are names, make them texts: "
+        f"`data[{name!r}].astype(str)`; else subtract an origin: `data[{name!r}] - data[{name!r}]"
+        ".min()`."
+    )
+    if np.spacing(np.abs(numbers).max()) > _FINE * np.ptp(numbers):
+        raise DataError(told)
+    warn(told)
 
 
 def _natural_kind(values: pd.Series, name: str) -> str:

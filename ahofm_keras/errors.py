@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -78,6 +80,52 @@ def warn(message: str) -> None:
 
 def _is_inside(module: str) -> bool:
     return module.partition(".")[0] in ("ahofm_keras", "keras", "tensorflow")
+
+
+# Share of the letters of two names that are the same in the same order, from which on one is a typing
+# error of the other: 0.75 lets two letters of four change places; `target` and `age` have 0.67.
+_CLOSE = 0.75
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A sentence that suggests the known name that was meant; empty where none is close.
+
+    Only typing errors are taken for close: another case, other signs between the letters, a letter too
+    many or too few, two that changed places. Names that begin with another letter, or that differ in a
+    number or a letter standing alone (`x1` and `x2`, `col_a` and `col_b`), are other names.
+
+    Example:
+        >>> did_you_mean("gruop", ["age", "group"])
+        ' Did you mean `group`?'
+        >>> did_you_mean("target", ["age", "group"])
+        ''
+    """
+    spoken = {word: _bare(word) for word in dict.fromkeys(known)}
+    bare = _bare(name)
+    if not bare:
+        return ""
+    for word, other in spoken.items():
+        if bare == other:
+            return f" Did you mean `{word}`?"
+    alike = {
+        other: word
+        for word, other in spoken.items()
+        if other[:1] == bare[:1] and _indices(word) == _indices(name)
+    }
+    close = [other for other in alike if sorted(other) == sorted(bare)]  # `aeg`: too short for a share
+    close = close or difflib.get_close_matches(bare, alike, n=1, cutoff=_CLOSE)
+    return f" Did you mean `{alike[close[0]]}`?" if close else ""
+
+
+def _bare(name: str) -> str:
+    """A name's letters and digits, without case; one that was typed twice counts once."""
+    return re.sub(r"(.)\1+", r"\1", re.sub(r"[\W_]+", "", name.lower()))
+
+
+def _indices(name: str) -> list[str]:
+    """Numbers and single letters of a name: what tells `x1` from `x2`, `col_a` from `col_b`."""
+    found = re.findall(r"\d+|(?<![^\W\d_])[^\W\d_](?![^\W\d_])", name.lower())
+    return [re.sub(r"(.)\1+", r"\1", index) for index in found]
 
 
 _WIDTH = 88

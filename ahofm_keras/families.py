@@ -6,7 +6,7 @@ share one formula.
 
 from __future__ import annotations
 
-import difflib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ from keras import ops
 from scipy import stats
 from scipy.optimize import brentq, minimize_scalar
 
-from ahofm_keras.errors import DataError
+from ahofm_keras.errors import DataError, did_you_mean
 
 Array = Any
 Namespace = Any
@@ -234,11 +234,72 @@ FAMILIES: dict[str, Family] = {
 }
 
 
-# Names that other packages have for a family, or for the model that it makes.
+# Names that other packages have for a family, its model or its loss, in small letters without signs.
 _OTHER_NAMES = {
-    "binomial": "bernoulli", "binary": "bernoulli", "logistic": "bernoulli", "logit": "bernoulli",
-    "normal": "gaussian", "count": "poisson",
-}  # fmt: skip
+    "gaussian": (
+        "gauss l2 leastsquares linear meansquarederror mse no norm normal ols reglinear regression "
+        "regressionl2 regsquarederror rmse squarederror squaredloss"
+    ),
+    "bernoulli": (
+        "bernoullilogit bernoulliprob bi binary binarycrossentropy binarylogistic binomial binomialprob "
+        "crossentropy logistic logisticregression logit logloss"
+    ),
+    "poisson": "count countpoisson counts po poissondeviance poissonrate",
+    "gamma": "ga gammadeviance reggamma",
+}
+_SAME = {name: family for family, names in _OTHER_NAMES.items() for name in names.split()}
+
+_COUNTS = (
+    "Counts that vary more than their mean are not here yet; nearest is `poisson`, which assumes that "
+    "they vary as much: its fitted means serve; multiply its standard errors by the root of `Pearson "
+    "chi2 / df` in `ak.check(model)`."
+)
+_CLASSES = (
+    "More than two classes are not here yet; nearest is `bernoulli`, which assumes two: fit one model a "
+    "class, with 1 for that class and 0 for the others, or of ordered classes one a threshold."
+)
+_TAILS = (
+    "Heavy tails and quantiles are not here yet; nearest is `gaussian`, which assumes that far values "
+    "are rare: model `log(y)` or leave out wrong rows, and take intervals that hold for any response, "
+    '`predict(data, interval=0.9, method="conformal", calibration=other_rows)`.'
+)
+_SPREADS = (
+    "A spread that has a formula of its own is not here yet; nearest is `gaussian`, which assumes one "
+    "spread of all rows: model `log(y)` where it grows with the mean, or give rows of less spread a "
+    "larger `sample_weight`."
+)
+# What others have and is not here: the nearest family, what it assumes, what to do.
+_NOT_HERE = {
+    _COUNTS: "geometric nb nbi nbii negativebinomial negbin nbinom2 pig quasipoisson",
+    _CLASSES: (
+        "categorical cumulative multiclass multiclassova multinom multinomial multisoftmax ocat ordered "
+        "ordinal softmax"
+    ),
+    _TAILS: (
+        "absoluteerror cauchy expectile huber l1 laplace mae pinball quantile regressionl1 scat "
+        "studentt t tf"
+    ),
+    _SPREADS: "gammals gaulss gevlss gumbls jsu shash",
+    "Shares between 0 and 1 are not here yet; nearest is `gaussian` of `log(y / (1 - y))`, which "
+    "assumes one spread there. Of k successes in m trials `bernoulli` is exact: a row of 1 with "
+    "`sample_weight` k, a row of 0 with m - k.": "be beta betabinomial betar quasibinomial",
+    "Amounts with exact zeros are not here yet; nearest is `gamma`, which assumes amounts above 0: fit "
+    "a `bernoulli` model of y > 0, a `gamma` model on the rows above 0, and multiply their "
+    "predictions.": "regtweedie tw tweedie zaga",
+    "Counts with zeros of their own are not here yet; nearest is `poisson`, which assumes as many zeros "
+    "as its mean gives: fit a `bernoulli` model of y > 0 beside it where there are more.": (
+        "hurdle zeroinflatedpoisson zip ziplss zinb"
+    ),
+    "Censored times are not here yet; nearest is `poisson` with an offset, which assumes a constant "
+    "rate within each interval: cut each time into intervals, model whether it ends there, and add "
+    "`offset(log(time))`.": "aft cox coxph coxnet exponential survival survivalcox weibull",
+    "An inverse gaussian is not here yet; nearest is `gamma`, which assumes that the standard deviation "
+    "grows with the mean, not with its power 1.5.": "ig inversegaussian invgauss",
+    "A lognormal response is `gaussian` of its logarithm: write `log(y) ~ ...`.": (
+        "logno lognorm lognormal"
+    ),
+}
+_ADVICE = {name: advice for advice, names in _NOT_HERE.items() for name in names.split()}
 
 
 def get_family(name: str) -> Family:
@@ -249,17 +310,24 @@ def get_family(name: str) -> Family:
     """
     if not isinstance(name, str) or name not in FAMILIES:
         listed = ", ".join(f"`{known}`" for known in FAMILIES)
-        hint = _family_hint(name) if isinstance(name, str) else " Give its name."
-        shown = repr(name) if isinstance(name, str | None) else type(name).__name__
-        raise DataError(f"Unknown family {shown}.{hint} Known families: {listed}.")
+        raise DataError(f"Unknown family {_shown(name)}.{_family_hint(name)} Known families: {listed}.")
     return FAMILIES[name]
 
 
-def _family_hint(name: str) -> str:
-    word = name.lower()
-    close = difflib.get_close_matches(word, FAMILIES, n=1)
-    meant = _OTHER_NAMES.get(word) or (close[0] if close else None)
-    return f" Did you mean `{meant}`?" if meant else ""
+def _shown(name: Any) -> str:
+    return repr(name) if isinstance(name, str | None) else type(name).__name__
+
+
+def _family_hint(name: Any) -> str:
+    """What to write in the place of a name, or of an object that other packages have for a family."""
+    word = name if isinstance(name, str) else getattr(name, "__name__", type(name).__name__)
+    spoken = re.sub(r"[\W_]+", "", word.lower())
+    if spoken in _SAME:
+        support = FAMILIES[_SAME[spoken]].support_text
+        return f" Here it is called `{_SAME[spoken]}`, of responses that are {support}."
+    if spoken in _ADVICE:
+        return f" {_ADVICE[spoken]}"
+    return did_you_mean(word, FAMILIES) or ("" if isinstance(name, str) else " Give its name.")
 
 
 @keras.saving.register_keras_serializable(package="ahofm_keras")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import tensorflow as tf
+from scipy import sparse
 
 import ahofm_keras as ak
 from ahofm_keras.data import batch_rows, column_names, kind_of, read_columns, shuffle_rows, split_rows
@@ -20,8 +23,8 @@ MISSING = "Drop them, or impute them."
 
 # data, columns, kinds of training, message
 REFUSED: dict[str, tuple[Any, list[str], dict[str, str] | None, str]] = {
-    "array": (np.ones((3, 2)), ["x"], None, "Data must be a pandas data frame or a dict of columns. Received: ndarray."),
-    "series": (pd.Series([1.0]), ["x"], None, "Data must be a pandas data frame or a dict of columns. Received: Series. One row of a frame is `frame.iloc[[0]]`."),
+    "array": (np.ones((3, 2)), ["x"], None, "Data must be a pandas data frame or a dict of columns. Received: numpy.ndarray. Pass `pandas.DataFrame(array, columns=[...])`, with the names that the formula has."),
+    "series": (pd.Series([1.0]), ["x"], None, "Data must be a pandas data frame or a dict of columns. Received: pandas.Series. Pass a frame of one column, `series.to_frame()`; one row of a frame is `frame.iloc[[0]]`."),
     "nothing": (None, ["x"], None, "Data must be a pandas data frame or a dict of columns. Received: NoneType."),
     "missing column": ({"a": [1.0], "b": [2.0]}, ["x"], None, "Column `x` is missing. The data has: `a`, `b`."),
     "near name": ({"hours": [1.0]}, ["hour"], None, "Column `hour` is missing. Did you mean `hours`? The data has: `hours`."),
@@ -378,3 +381,72 @@ def test_split_is_shuffled_and_seeded() -> None:
     np.testing.assert_array_equal(held, split_rows(200, 0.2, 5)[1])
     assert not np.array_equal(held, split_rows(200, 0.2, 6)[1])
     assert held[0] < 40 < 160 <= held[-1]
+
+
+def table_of(library: str, name: str, **methods: object) -> object:
+    """A stand-in for a table of a library that need not be installed."""
+    return type(name, (), {"__module__": f"{library}.inner", **methods})()
+
+
+FRAME = {"to_pandas": lambda self: None}
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "way"),
+    [
+        (table_of("polars", "DataFrame", **FRAME), "polars.DataFrame", "`data.to_pandas()`, or a dict"),
+        (table_of("polars", "LazyFrame"), "polars.LazyFrame", "`data.collect().to_pandas()`"),
+        (table_of("pyarrow", "Table", **FRAME), "pyarrow.Table", "`data.to_pandas()`"),
+        (table_of("cudf", "DataFrame", **FRAME), "cudf.DataFrame", "`data.to_pandas()`"),
+        (table_of("dask", "DataFrame", **FRAME), "dask.DataFrame", "`data.compute()`"),
+        (table_of("pyspark", "DataFrame"), "pyspark.DataFrame", "`data.toPandas()`"),
+        (table_of("xarray", "Dataset"), "xarray.Dataset", "`data.to_dataframe().reset_index()`"),
+        (np.ones((3, 2)), "numpy.ndarray", "`pandas.DataFrame(array, columns=[...])`"),
+        (sparse.eye(3), "scipy.", "`pandas.DataFrame(data.toarray(), columns=[...])`"),
+        (tf.ones((3, 2)), "tensorflow.EagerTensor", "`pandas.DataFrame(data.numpy(), columns=[...])`"),
+        ([{"x": 1.0}, {"x": 2.0}], "list", "`pandas.DataFrame(rows)`"),
+        ([[1.0, 2.0]], "list", "`pandas.DataFrame(rows, columns=[...])`"),
+        ("data.csv", "str", "`pandas.read_csv(path)`"),
+        (Path("data.csv"), "pathlib.", "`pandas.read_csv(path)`"),
+        (tf.data.Dataset.from_tensors({"x": 1.0}), "tensorflow.", "some of its rows as a frame"),
+    ],
+)  # fmt: skip
+def test_other_tables_have_a_way_out(data: object, name: str, way: str) -> None:
+    with pytest.raises(ak.DataError) as caught:
+        read_columns(data, ["x"])
+    said = str(caught.value).partition("Received: ")[2]
+    assert said.startswith(name)
+    assert way in said
+
+
+LONG = [2**60 + number for number in (1, 2, 3, 4)]
+TOO_LONG = "can tell only 1 of 4 apart. If they are names, make them texts: `data['id'].astype(str)`"
+
+
+@pytest.mark.parametrize("kind", ["uint64", "int64", "Int64", "UInt64", object])
+def test_whole_numbers_that_fall_together_are_refused(kind: Any) -> None:
+    with pytest.raises(ak.DataError, match=re.escape(TOO_LONG)):
+        read_columns(pd.DataFrame({"id": pd.Series(LONG, dtype=kind)}), ["id"])
+    with pytest.raises(ak.DataError, match=re.escape(TOO_LONG)):
+        read_columns({"id": LONG}, ["id"])
+
+
+def test_both_ways_out_of_long_numbers_are_exact() -> None:
+    ids = pd.Series(LONG, dtype="uint64")
+    texts = read_columns({"id": ids.astype(str)}, ["id"])["id"]
+    np.testing.assert_array_equal(texts, [str(number) for number in LONG])
+    numbers = read_columns({"id": ids - ids.min()}, ["id"])["id"]
+    np.testing.assert_array_equal(numbers, [0, 1, 2, 3])
+
+
+def test_nanoseconds_that_fall_together_are_told() -> None:
+    times = 1_700_000_000_000_000_000 + np.array([0, 1, 10**15])
+    with pytest.warns(ak.AhofmWarning, match="Column `t` .* can tell only 2 of 3 apart"):
+        read_columns({"t": times}, ["t"])
+    # A model that knows the column says nothing of a few rows that lie close together.
+    read_columns({"t": times[:2]}, ["t"], {"t": "number"})
+
+
+@pytest.mark.parametrize("values", [[2**60, 2**61, 2**62], [2**53 - 1, 2**53], [1e300, 1e300], LONG[:1]])
+def test_long_numbers_that_float64_can_tell_apart(values: Any) -> None:
+    np.testing.assert_array_equal(read_columns({"x": values}, ["x"])["x"], np.asarray(values, float))

@@ -234,7 +234,7 @@ def test_an_unknown_family_is_named_beside_the_known_ones() -> None:
     with pytest.raises(DataError) as caught:
         get_family("normal")
     assert str(caught.value) == (
-        "Unknown family 'normal'. Did you mean `gaussian`? Known families: `gaussian`, `bernoulli`, `poisson`, `gamma`."
+        "Unknown family 'normal'. Here it is called `gaussian`, of responses that are finite. Known families: `gaussian`, `bernoulli`, `poisson`, `gamma`."
     )
 
 
@@ -362,3 +362,54 @@ def test_a_wrong_class_costs_more_the_surer_the_model_was() -> None:
     eta = np.array([-34.0, -20.0, -5.0, 0.0])
     found = family.unit_deviance(np.ones(4), family.inverse_link(eta, np), np)
     np.testing.assert_allclose(found, 2 * np.logaddexp(0, -eta), rtol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        ("binomial", "bernoulli"), ("bernoulli_prob", "bernoulli"), ("binary:logistic", "bernoulli"),
+        ("log_loss", "bernoulli"), ("BI", "bernoulli"), ("normal", "gaussian"), ("NO", "gaussian"),
+        ("reg:squarederror", "gaussian"), ("regression", "gaussian"), ("squared_error", "gaussian"),
+        ("count:poisson", "poisson"), ("reg:gamma", "gamma"),
+    ],
+)  # fmt: skip
+def test_a_family_by_the_name_that_others_have_for_it(name: str, family: str) -> None:
+    with pytest.raises(DataError, match=f"Here it is called `{family}`"):
+        get_family(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("quasipoisson", "poisson"), ("nb", "poisson"), ("NegativeBinomial", "poisson"), ("NBI", "poisson"),
+        ("quasibinomial", "gaussian"), ("betar", "gaussian"), ("tw", "gamma"), ("tweedie", "gamma"),
+        ("ziP", "poisson"), ("zero_inflated_poisson", "poisson"), ("scat", "gaussian"),
+        ("huber", "gaussian"), ("quantile", "gaussian"), ("ocat", "bernoulli"), ("multinom", "bernoulli"),
+        ("multiclass", "bernoulli"), ("cox.ph", "poisson"), ("inverse.gaussian", "gamma"),
+        ("InverseGaussian", "gamma"), ("gaulss", "gaussian"),
+    ],
+)  # fmt: skip
+def test_a_family_that_is_not_here_has_a_nearest_one(name: str, nearest: str) -> None:
+    with pytest.raises(DataError, match=f"not here yet; nearest is `{nearest}`.* assumes") as caught:
+        get_family(name)
+    assert "Did you mean" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("gausian", "gaussian"), ("Gaussian", "gaussian"), ("poison", "poisson"), ("bernouli", "bernoulli"),
+     ("gama", "gamma")],
+)  # fmt: skip
+def test_a_typing_error_is_told(name: str, meant: str) -> None:
+    with pytest.raises(DataError, match=rf"Did you mean `{meant}`\?"):
+        get_family(name)
+
+
+class Poisson:
+    """As other packages have it: a family is an object."""
+
+
+@pytest.mark.parametrize("family", [Poisson(), Poisson])
+def test_an_object_for_a_family(family: object) -> None:
+    with pytest.raises(DataError, match=r"Did you mean `poisson`\?"):
+        get_family(family)  # type: ignore[arg-type]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import os
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import pandas as pd
 
 from ahofm_keras.datasets.catalogue import CATALOGUE, Entry
 from ahofm_keras.datasets.sources import UnreachableError
-from ahofm_keras.errors import DataError
+from ahofm_keras.errors import DataError, did_you_mean
 
 FOLDER_VARIABLE = "AHOFM_DATA"
 _DIGITS = 9
@@ -113,10 +112,10 @@ def checksum(frame: pd.DataFrame) -> str:
 def _find(name: str) -> Entry:
     if isinstance(name, str) and name in CATALOGUE:
         return CATALOGUE[name]
-    close = difflib.get_close_matches(str(name).lower().replace(" ", "_"), CATALOGUE, n=1)
-    meant = f" Did you mean `{close[0]}`?" if close else ""
     known = ", ".join(f"`{own}`" for own in CATALOGUE)
-    raise DataError(f"Unknown data set `{name}`.{meant} Known data sets: {known}.")
+    raise DataError(
+        f"Unknown data set `{name}`.{did_you_mean(str(name), CATALOGUE)} Known data sets: {known}."
+    )
 
 
 def _choose_target(name: str, entry: Entry, target: str | None) -> str:

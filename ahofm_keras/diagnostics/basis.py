@@ -39,7 +39,10 @@ _COLUMNS = ["basis", "terms", "k", "k'", "edf", "k_index", "p_value", "ok", "ver
 
 @dataclass(frozen=True)
 class _Use:
-    """A basis and the terms that use it; of tensor products that alone do, all variables of each."""
+    """A basis and the terms that use it; of tensor products that alone do, all variables of each.
+
+    `chosen` says whether the fit chose the smoothing, or took it as it was given.
+    """
 
     variable: Variable
     terms: tuple[Any, ...]
@@ -49,6 +52,7 @@ class _Use:
     has_main: bool = False
     distinct: int | None = None
     surfaces: tuple[tuple[Variable, ...], ...] = ()
+    chosen: bool = True
 
     @property
     def along(self) -> str:
@@ -131,6 +135,7 @@ def _difference_variance(ordered: np.ndarray) -> float:
 
 def _find_uses(model: AdditiveModel) -> list[_Use]:
     uses, variables = [], model.design.variables()
+    by_fit = model.recall("posterior_by") == "variational"
     for variable in variables:
         has_main = bool(variable.products) or any(
             _holds_main(term) and set(places_of(term)) & set(variable.places)
@@ -142,7 +147,8 @@ def _find_uses(model: AdditiveModel) -> list[_Use]:
             largest, distinct = len(feature.eigenvalues), feature.distinct
             surfaces = () if variable.is_category else _surfaces(terms, variables)
             size = feature.basis.size
-            uses.append(_Use(variable, terms, size, largest, edf, has_main, distinct, surfaces))
+            chosen = by_fit and not any(getattr(term, "fixed", False) for term in terms)
+            uses.append(_Use(variable, terms, size, largest, edf, has_main, distinct, surfaces, chosen))
         if not variable.features and not variable.is_category:
             terms = tuple(term for term in model.design.of_kind(LinearTerm) if _holds(term, variable))
             size = len(variable.products)
@@ -201,25 +207,41 @@ def _coefficient_edf(model: AdditiveModel, term: PenalisedTerm) -> np.ndarray:
 
 def _verdict(use: _Use) -> str:
     """What to do where residuals still have shape, in words."""
-    name, along = use.variable.label, use.along
+    name = use.variable.label
     linear = [term for term in use.terms if isinstance(term, LinearTerm)]
     if linear or use.size == 1:
         return f"Residuals still have shape along `{name}`, which is linear: try a smooth of it."
     if not use.has_main and not use.surfaces:
         return f"Residuals still have shape along `{name}`, which only interacts: give it a smooth too."
-    if use.largest > _FEW and use.edf < _SATURATED * use.largest:
-        return (
-            f"Residuals still have shape along {along}, though only {use.edf:.1f} of {use.largest} "
-            "degrees of freedom are used: an interaction or a feature may be missing, or rows depend on "
-            "each other."
-        )
     wanted = 2 * use.size
     if use.distinct is not None and wanted > use.distinct - 1:
         wanted = use.distinct - 1
     where, option = _where(use, wanted)
+    larger = f"k of {where} may be too small: try {option}."
+    if use.largest > _FEW and use.edf < _SATURATED * use.largest:
+        return _verdict_on_spare(use, larger if wanted > use.size else "")
     if wanted <= use.size:
         return f"k of {where} may be too small, but `{name}` has {use.distinct} distinct values only."
-    return f"k of {where} may be too small: try {option}."
+    return larger
+
+
+def _verdict_on_spare(use: _Use, larger: str) -> str:
+    """What to do where residuals have shape, but the terms do not use what freedom they have.
+
+    What is finer than the knots looks like noise to a basis: a smooth that could not follow it is
+    straight. So k comes first, where the fit was free to use it.
+    """
+    used = f"only {use.edf:.1f} of {use.largest} degrees of freedom are used"
+    others = "an interaction or a feature may be missing, or rows depend on each other."
+    shape = f"Residuals still have shape along {use.along}, though {used}:"
+    if not use.chosen:
+        return (
+            f'{shape} the smoothing was given. Let `solver="variational"` choose it, raise `df` or '
+            "lower `sp`."
+        )
+    if larger:
+        return f"{larger} If that changes nothing ({used} now), {others}"
+    return f"{shape} {others}"
 
 
 def _where(use: _Use, size: int) -> tuple[str, str]:

@@ -62,8 +62,11 @@ class Check:
 
     @property
     def verdicts(self) -> list[str]:
-        """All that speaks against the model, one sentence each."""
-        frames = (self.tests, self.basis, self.concurvity)
+        """All that speaks against the model, one sentence each.
+
+        Those on k come first: a basis that is too small shows in the residuals as a whole too.
+        """
+        frames = (self.basis, self.tests, self.concurvity)
         return [text for frame in frames for text in frame["verdict"] if text]
 
     def __str__(self) -> str:

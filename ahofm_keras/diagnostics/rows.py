@@ -11,7 +11,8 @@ import pandas as pd
 
 from ahofm_keras.errors import AhofmWarning, DataError
 from ahofm_keras.model import AdditiveModel
-from ahofm_keras.model.reading import as_response, read_response, read_weight
+from ahofm_keras.model.beside import in_row_order, response_of
+from ahofm_keras.model.reading import read_weight
 from ahofm_keras.terms import Variable
 from ahofm_keras.terms.margins import Margin
 from ahofm_keras.transforms import evaluate_expression
@@ -140,13 +141,10 @@ def _find_rows(
         return dict(sample.columns), sample.y, weight, np.arange(len(sample.y))
     columns = model.read_inputs(data)
     count = len(next(iter(columns.values())))
-    if y is None:
-        response = read_response(data, model.response, model.family)
-    else:
-        response = as_response(y, str(model.response), model.family)
+    response = response_of(data, y, model.response, model.family)
     if len(response) != count:
         raise DataError(f"The response has {len(response)} values, the data {count} rows.")
-    found = read_weight(data, sample_weight, count)
+    found = read_weight(data, in_row_order(data, sample_weight, "sample_weight"), count)
     weight = np.ones(count) if found is None else found
     index = data.index.to_numpy() if isinstance(data, pd.DataFrame) else np.arange(count)
     return columns, response, weight, index

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from numbers import Integral
 from typing import Any
 
 from ahofm_keras.effects.groups import Subset
 from ahofm_keras.effects.parts import Parts
-from ahofm_keras.errors import DataError
+from ahofm_keras.errors import DataError, did_you_mean
 
 
 def find_subset(parts: Parts, features: tuple[str, ...]) -> Subset:
@@ -91,9 +90,7 @@ def check_count(name: str, value: Any, least: int, none: bool = True) -> None:
 
 def unknown_feature(name: str, labels: list[str], whole: str = "model") -> DataError:
     """The error for a name that no variable of a model or effect has, with the nearest one."""
-    by_case = {label.lower(): label for label in labels}
-    close = difflib.get_close_matches(name.lower(), by_case, n=1)
-    hint = f" Did you mean `{by_case[close[0]]}`?" if close else ""
+    hint = did_you_mean(name, labels)
     return DataError(f"The {whole} has no feature `{name}`.{hint} It has: {_listed(labels)}.")
 
 

@@ -20,12 +20,12 @@ class Dots:
 
     Args:
         source: the formula.
-        names: columns that a `.` stands for, as a formula writes them.
+        names: columns that a `.` stands for.
     """
 
     def __init__(self, source: Source, names: Sequence[str]) -> None:
         self.source = source
-        self.names = names
+        self.names = [quote_column(name) for name in names]
 
     def write_out(self, atom: Atom) -> list[Snippet]:
         """The atoms that an atom stands for: `.` and `s(.)` one a column, any other itself."""
@@ -91,7 +91,7 @@ def find_columns(
     columns: Sequence[object] | None,
     left_out: set[str],
 ) -> list[str]:
-    """Names that a `.` among the tokens stands for, as a formula writes them; none without a `.`.
+    """Names of the columns that a `.` among the tokens stands for; none without a `.`.
 
     Raises:
         FormulaError: a `.` without columns.
@@ -107,7 +107,7 @@ def find_columns(
     if "" in names:
         message = "`.` stands for a column without a name, which no formula can write: rename it."
         raise source.error(message, dot.start, dot.end)
-    return [quote_column(name) for name in names]
+    return names
 
 
 def taken_away(tree: Node, column_of: ColumnOf) -> set[str]:

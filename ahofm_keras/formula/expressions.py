@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import math
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ahofm_keras.errors import FormulaError
+from ahofm_keras.errors import FormulaError, did_you_mean
 from ahofm_keras.formula.habits import SIGNS, TERMS, hint
 from ahofm_keras.formula.options import TERM_CALLS
 from ahofm_keras.formula.source import Snippet, shorten
@@ -226,8 +225,7 @@ class ExpressionReader:
 
     def _unknown(self, name: str, node: ast.AST) -> FormulaError:
         known = sorted({*TERM_CALLS, *CALLABLE, "C", "I", "Q"})
-        close = difflib.get_close_matches(shorten(name), known, n=1)
-        meant = f" Did you mean `{close[0]}`?" if close else ""
+        meant = did_you_mean(shorten(name), known)
         terms = ", ".join(f"`{term}`" for term in sorted(TERM_CALLS))
         functions = ", ".join(f"`{function}`" for function in ("C", "I", "Q", *CALLABLE))
         return self.error(

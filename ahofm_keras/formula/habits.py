@@ -20,12 +20,15 @@ BASES = {
     **dict.fromkeys(("ad", "bs", "cr", "cs", "ds", "gp", "tp", "ts"), _LEFT_OUT),
 }
 SIGNS = {"^": "A power is written `**`.", "|": "A random intercept of `g` is `s(g)`."}
+_SMOOTH = "A smooth is written `s(x)`."
 TERMS = {
+    **dict.fromkeys(("bs", "cr", "cs", "lo", "ns", "pb", "rcs", "sm", "smooth", "spline"), _SMOOTH),
     "c": "Several values are written `(0, 1)`.",
+    "cc": 'A cyclic smooth is `s(x, bs="cp")`.',
     "f": "A category is written `x` or `C(x)`.",
     "factor": "A category is written `C(x)`.",
     "l": "A linear term is written `x`.",
-    "lo": "A smooth is written `s(x)`.",
+    "re": "A random intercept of `g` is `s(g)`.",
     "t2": "A tensor product is `te(x1, x2)` or `ti(x1, x2)`.",
 }
 _VALUES = {"TRUE": "Write True.", "FALSE": "Write False.", "NULL": "Leave it out.", "NA": "Write None."}

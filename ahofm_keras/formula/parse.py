@@ -40,14 +40,15 @@ def parse_formula(text: str, columns: Sequence[Any] | None = None) -> Formula:
     response = _read_response(source, read_tree(source, left))
     tree = read_tree(source, right)
     away = taken_away(tree, lambda atom: _column_of(source, atom))
-    dots = Dots(source, find_columns(source, right, columns, away | set(response.columns())))
+    dotted = find_columns(source, right, columns, away | set(response.columns()))
+    dots = Dots(source, dotted)
     terms = _read_terms(source, tree, _read_factors(tree, dots))
     if all(term.kind == "offset" for term in terms):
         message = "The formula has no term besides the intercept. Add one, e.g. `s(x1)`."
         raise source.error(message, right[0].start, right[-1].end)
     _check_response(response, terms)
     _check_repeated(terms)
-    return Formula(dots.text(tree), response, terms, has_intercept(tree))
+    return Formula(dots.text(tree), response, terms, has_intercept(tree), tuple(dotted))
 
 
 def _read_response(source: Source, tree: Node) -> Expression:

@@ -53,12 +53,14 @@ class Formula:
         response: expression left of `~`.
         terms: term specifications, in the order of the formula.
         intercept: whether the model has one.
+        dotted: columns that a `.` of the formula stands for.
     """
 
     text: str
     response: Expression
     terms: tuple[TermSpec, ...]
     intercept: bool
+    dotted: tuple[str, ...] = field(default=(), compare=False)
 
     def columns(self) -> list[str]:
         """Raw columns that the right-hand side uses, each once."""

@@ -58,13 +58,18 @@ class RawColumns(keras.layers.Layer):
     def _level_index(
         self, key: str, levels: tuple[Any, ...], values: Array, namespace: Namespace
     ) -> Array:
-        """Index among the levels, -1 where the value is none of them."""
+        """Index among the levels, -1 where the value is none of them, NaN where it is missing.
+
+        Columns in memory were checked for missing numbers; what an exported model is given was not.
+        """
         if namespace is np:
             return locate_levels(levels, values).astype(float)
         if key in self._lookups:
             return ops.cast(self._lookups[key](values), "float64") - 1
         basis = Basis("re", len(levels), 0, levels=levels)
-        return ops.cast(locate(basis, ops.cast(values, "float64"), ops), "float64")
+        numbers = ops.cast(values, "float64")
+        index = ops.cast(locate(basis, numbers, ops), "float64")
+        return ops.where(ops.isnan(numbers), np.float64("nan"), index)
 
 
 @keras.saving.register_keras_serializable(package="ahofm_keras")
@@ -161,7 +166,7 @@ class ParametricColumns(RawColumns):
             values = evaluate_expression(expression, columns, namespace)
             if levels:
                 index = self._level_index(f"{i}_{j}", levels, values, namespace)[:, None]
-                seen = seen * _indicator(index >= 0, namespace)
+                seen = seen * _indicator(index >= 0, namespace) + 0 * index
                 values = _indicator(index == np.arange(len(levels), dtype=float), namespace)
             values = namespace.reshape(values, (namespace.shape(values)[0], -1))
             taken = namespace.take(values, np.maximum(chosen[:, j], 0), axis=1)

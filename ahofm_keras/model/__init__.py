@@ -1,6 +1,7 @@
 """The additive model: a functional Keras model made of a formula's terms."""
 
 from ahofm_keras.model.additive import AdditiveModel
+from ahofm_keras.model.loading import load_model
 from ahofm_keras.model.zoo import afm, ahofm, fm, gam, hofm
 
-__all__ = ["AdditiveModel", "afm", "ahofm", "fm", "gam", "hofm"]
+__all__ = ["AdditiveModel", "afm", "ahofm", "fm", "gam", "hofm", "load_model"]

@@ -19,12 +19,13 @@ from ahofm_keras.model.arguments import (
     check_callbacks,
     check_choice,
     check_given,
+    check_order,
     check_unknown,
     check_verbose,
     check_whole,
 )
 from ahofm_keras.model.encoding import Encoder
-from ahofm_keras.model.files import FORMAT_VERSION, check_export, check_format, check_save
+from ahofm_keras.model.files import FORMAT_VERSION, check_export, check_save, reading_config
 from ahofm_keras.model.fitting import FitRequest, run_fit
 from ahofm_keras.model.graph import attach_posterior, build_graph, count_posterior
 from ahofm_keras.model.learning import learn_state
@@ -99,6 +100,7 @@ class AdditiveModel(RememberingModel):
         name: str = "additive_model",
         **kwargs: Any,
     ) -> None:
+        check_order(formula, data, family)
         get_family(family)
         check_choice("df_kind", df_kind, DF_KINDS)
         check_choice("extrapolation", extrapolation, EXTRAPOLATIONS)
@@ -381,8 +383,8 @@ class AdditiveModel(RememberingModel):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> AdditiveModel:
-        check_format(config.get("format_version"))
-        return cls(**{key: value for key, value in config.items() if key != "format_version"})
+        with reading_config(config):
+            return cls(**{key: value for key, value in config.items() if key != "format_version"})
 
     @property
     def intercept(self) -> float:

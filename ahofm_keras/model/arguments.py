@@ -2,14 +2,42 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import keras
 import numpy as np
+import pandas as pd
 
-from ahofm_keras.errors import DataError
+from ahofm_keras.data import type_name
+from ahofm_keras.errors import DataError, did_you_mean
+
+
+def check_order(formula: Any, data: Any, family: Any) -> None:
+    """The formula first, then the data with the response among its columns.
+
+    Raises:
+        DataError: with the call that was meant, where rows stand in the place of the formula (as in
+            `fit(X, y)` of other libraries), or a response in that of the family.
+    """
+    if isinstance(formula, str):
+        if hasattr(family, "shape"):
+            raise DataError(
+                "The response is a column of the data, which the formula names: `AdditiveModel(formula, "
+                f"X.assign(y=y))`. Received: {type_name(family)} in the place of `family`."
+            )
+        return
+    tabular = hasattr(formula, "columns") and not callable(formula.columns)
+    if formula is None or not (isinstance(formula, Iterable) or tabular):
+        return
+    swapped = isinstance(data, str)
+    example = f"AdditiveModel({data!r}, data)" if swapped else 'AdditiveModel("y ~ ahofm(.)", data)'
+    beside = not swapped and data is not None and not isinstance(data, Mapping | pd.DataFrame)
+    known = ", where `data = X.assign(y=y)`." if beside else "."
+    raise DataError(
+        f"The formula comes first, then the data with the response among its columns: `{example}`{known}"
+        f" Received: {type_name(formula)} in the place of the formula."
+    )
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
@@ -88,6 +116,4 @@ def check_class_weight(class_weight: Any, family: str, sample_weight: Any) -> No
 def check_unknown(arguments: Mapping[str, Any], known: Iterable[str], where: str) -> None:
     """No argument that nobody reads."""
     for name in set(arguments) - set(known):
-        close = difflib.get_close_matches(name, list(known), n=1)
-        hint = f" Did you mean `{close[0]}`?" if close else ""
-        raise DataError(f"Unknown argument `{name}` of `{where}`.{hint}")
+        raise DataError(f"Unknown argument `{name}` of `{where}`.{did_you_mean(name, known)}")

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from math import isfinite, isnan
 from typing import Any
 
-from ahofm_keras.errors import DataError
+import numpy as np
+
+from ahofm_keras.errors import AhofmError, DataError
 from ahofm_keras.model.arguments import check_unknown
 
 FORMAT_VERSION = 3
+_LINE = 150
+_FACTS = ("formula", "response", "design", "shift", "scale")
 
 
 def check_save(filepath: Any, overwrite: bool) -> None:
@@ -27,10 +33,65 @@ def check_export(arguments: Mapping[str, Any]) -> None:
     check_unknown(arguments, ("format", "verbose"), "export()")
 
 
-def check_format(version: int | None) -> None:
-    """A format that this version of the package reads."""
-    if version is None or version > FORMAT_VERSION:
+def _check_config(config: Mapping[str, Any]) -> None:
+    """A config of `get_config`, in a format that is known, with numbers that a model can have.
+
+    Raises:
+        DataError: saying what is wrong with it.
+    """
+    _check_format(config.get("format_version"))
+    state = config.get("state")
+    if not isinstance(state, Mapping):
+        raise damaged("it has no `state`")
+    missing = [fact for fact in _FACTS if fact not in state]
+    if missing:
+        raise damaged(f"its state has no `{missing[0]}`")
+    for fact in ("shift", "scale"):
+        value = state[fact]
+        if not isinstance(value, int | float) or not isfinite(value) or (fact == "scale" and value <= 0):
+            raise damaged(f"its `{fact}` is {value!r}")
+    place = _place_of_nan(state["design"], "design")
+    if place:
+        raise damaged(f"`{place}` is not a number")
+
+
+def _check_format(version: Any) -> None:
+    if not isinstance(version, int):
+        raise damaged(f"its format is {version!r}")
+    if version > FORMAT_VERSION:
         raise DataError(
             f"The model was saved in format {version}; this version of ahofm_keras reads up to "
             f"{FORMAT_VERSION}. Update ahofm_keras."
         )
+
+
+def _place_of_nan(value: Any, place: str) -> str:
+    """Where a missing number stands among nested lists and dicts; empty where none does."""
+    if isinstance(value, Mapping | list):
+        inner = value.items() if isinstance(value, Mapping) else enumerate(value)
+        return next(filter(None, (_place_of_nan(v, f"{place}[{key!r}]") for key, v in inner)), "")
+    return place if isinstance(value, float) and isnan(value) else ""
+
+
+def damaged(what: str) -> DataError:
+    """The error for a saved model that nobody can have saved so."""
+    return DataError(f"The saved model is damaged or was edited: {what}. Save it anew.")
+
+
+@contextmanager
+def reading_config(config: Mapping[str, Any]) -> Iterator[None]:
+    """Check a config; errors inside that are not ours come from one that does not fit together."""
+    _check_config(config)
+    try:
+        with np.errstate(all="ignore"):  # the error says it
+            yield
+    except AhofmError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise damaged(f"its config does not fit together ({brief(error)})") from error
+
+
+def brief(error: BaseException) -> str:
+    """An error of others in one line."""
+    said = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {said[:_LINE]}{'...' if said[_LINE:] else ''}"

@@ -13,10 +13,14 @@ from ahofm_keras.data import TEXT, column_names, kind_of, read_columns, read_lev
 from ahofm_keras.errors import DataError, warn
 from ahofm_keras.families import Family
 from ahofm_keras.formula import Formula, parse_formula
-from ahofm_keras.model.reading import learn_response
+from ahofm_keras.model.reading import learn_response, read_response_columns
 from ahofm_keras.terms import OffsetTerm, fit_terms
 from ahofm_keras.transforms import quote_column
 
+# Fewer rows may agree by chance.
+_ROWS_OF_COPIES = 10
+# What a copy in other units may differ by, as a share of the largest value: roundings.
+_ROUNDING = 1e-9
 # A column of texts of which this share are numbers was meant to be one of numbers.
 _MOSTLY = 0.8
 
@@ -48,6 +52,8 @@ def learn_state(
         raise DataError(f"The response has {len(y)} values, the data {rows} rows.")
     if family.name == "gaussian" and set(np.unique(y)) == {0.0, 1.0}:
         warn(f'The response `{response}` is 0 or 1: `family="bernoulli"` models its probability.')
+    _warn_of_offsets_as_features(parsed)
+    _warn_of_copies(parsed, columns, {str(response): y} | read_response_columns(data, response))
     levels = read_levels(data, columns)
     _warn_of_numbers_as_texts(parsed, {name: columns[name] for name in columns if name not in levels})
     design = fit_terms(
@@ -63,6 +69,59 @@ def learn_state(
     }
     # Keras writes tuples in a form of its own; as JSON there are only lists.
     return json.loads(json.dumps(state))
+
+
+def _feature_columns(formula: Formula) -> list[str]:
+    """Columns that terms learn from, each once: not those of offsets alone."""
+    features = (f for term in formula.terms if term.kind != "offset" for f in term.features)
+    return list(dict.fromkeys(name for feature in features for name in feature.columns()))
+
+
+def _warn_of_offsets_as_features(formula: Formula) -> None:
+    """As in R a `.` holds the columns of an offset too; hardly anybody means that."""
+    used = set(formula.dotted) & set(_feature_columns(formula))
+    for term in formula.terms:
+        names = [name for name in term.features[0].columns() if name in used]
+        if term.kind == "offset" and names:
+            listed = ", ".join(f"`{name}`" for name in names)
+            away = " ".join(f"- {quote_column(name)}" for name in names)
+            warn(
+                f"`.` takes {listed} as a feature too, beside `{term.label}`. End the formula with "
+                f"`{away}` to leave it out of `.`; the offset stays."
+            )
+
+
+def _warn_of_copies(
+    formula: Formula, columns: Mapping[str, np.ndarray], responses: Mapping[str, np.ndarray]
+) -> None:
+    """A feature that is the response itself, in its or other units or words, leaves nothing to learn."""
+    for name in _feature_columns(formula):
+        for response, y in responses.items():
+            if len(y) >= _ROWS_OF_COPIES and _is_copy(columns[name], y):
+                away = f": end the formula with `- {quote_column(name)}`"
+                warn(
+                    f"Column `{name}` tells the response `{response}` exactly, in every row: where that "
+                    f"is not known beforehand, leave it out{away if name in formula.dotted else ''}."
+                )
+                break
+
+
+def _is_copy(values: np.ndarray, y: np.ndarray) -> bool:
+    """Whether a column is a + b y, or texts that stand for the values of y one to one."""
+    if kind_of(values) == TEXT:
+        codes, levels = pd.factorize(values)
+        pairs = len(np.unique(np.stack([codes, y]), axis=1).T)
+        # Where nearly every row has a level of its own, as names do, levels tell nothing.
+        return 2 * len(levels) <= len(y) and pairs == len(levels) == len(np.unique(y))
+    x, z = _centred(values.astype(float)), _centred(y)
+    size = float(x @ x)
+    return bool(size and np.abs(z - (x @ z) / size * x).max() <= _ROUNDING * np.abs(z).max())
+
+
+def _centred(values: np.ndarray) -> np.ndarray:
+    """Less their mean, in units in which squares do not overflow."""
+    scaled = values / (np.abs(values).max() or 1.0)
+    return scaled - scaled.mean()
 
 
 def _warn_of_numbers_as_texts(formula: Formula, columns: Mapping[str, np.ndarray]) -> None:

@@ -97,7 +97,7 @@ def _report_outside(design: Design, columns: Columns, extrapolation: str) -> Non
 
 def learn_response(data: Any, expression: Expression, family: Family) -> tuple[Expression, np.ndarray]:
     """The response's expression with what it learned, and its training values, checked."""
-    columns = _response_columns(data, expression)
+    columns = read_response_columns(data, expression)
     learned = learn_expression(expression, columns)
     y = _response_values(learned, columns, family)
     check_varies(y, str(expression))
@@ -114,7 +114,7 @@ def check_varies(y: np.ndarray, label: str) -> None:
 
 def read_response(data: Any, expression: Expression, family: Family) -> np.ndarray:
     """The response of new data, checked."""
-    return _response_values(expression, _response_columns(data, expression), family)
+    return _response_values(expression, read_response_columns(data, expression), family)
 
 
 def as_response(y: Any, label: str, family: Family) -> np.ndarray:
@@ -126,7 +126,8 @@ def as_response(y: Any, label: str, family: Family) -> np.ndarray:
     return values.astype(float)
 
 
-def _response_columns(data: Any, expression: Expression) -> Columns:
+def read_response_columns(data: Any, expression: Expression) -> Columns:
+    """The raw columns that the response is computed from, as numbers."""
     columns = read_columns(data, expression.columns())
     for name, values in columns.items():
         if kind_of(values) == TEXT:

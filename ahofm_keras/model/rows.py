@@ -9,8 +9,9 @@ import tensorflow as tf
 from ahofm_keras.data import read_columns
 from ahofm_keras.errors import DataError
 from ahofm_keras.families import Family
+from ahofm_keras.model.beside import in_row_order, response_of
 from ahofm_keras.model.encoding import Encoded, Encoder
-from ahofm_keras.model.reading import as_response, read_inputs, read_response, read_weight
+from ahofm_keras.model.reading import read_inputs, read_weight
 from ahofm_keras.model.record import Sample, take_sample
 from ahofm_keras.model.streams import BatchCheck, check_stream
 from ahofm_keras.solvers.job import Rows
@@ -54,13 +55,11 @@ class RowReader:
                     )
             return self._stream(x, with_response=True)
         columns = read_inputs(self._design, x, self._extrapolation)
-        if y is None:
-            response = read_response(x, self._response, self._family)
-        else:
-            response = as_response(y, str(self._response), self._family)
+        response = response_of(x, y, self._response, self._family)
         rows = len(next(iter(columns.values())))
         if len(response) != rows:
             raise DataError(f"The response has {len(response)} values, the data {rows} rows.")
+        weight = in_row_order(x, weight, "sample_weight")
         return Rows(self._encoder.encode(columns), response, read_weight(x, weight, rows))
 
     def sample(self, x: Any, y: Any, weight: Any, seed: int) -> Sample | None:
@@ -69,10 +68,9 @@ class RowReader:
             return None
         columns = read_columns(x, self._design.columns, self._design.columns)
         rows = len(next(iter(columns.values())))
-        if y is None:
-            response = read_response(x, self._response, self._family)
-        else:
-            response = as_response(y, str(self._response), self._family)
+        # What there is to say of these was said when they were read to be fitted.
+        response = response_of(x, y, self._response, self._family, tell=False)
+        weight = in_row_order(x, weight, "sample_weight", tell=False)
         return take_sample(columns, response, read_weight(x, weight, rows), seed)
 
     def validation(self, data: Any) -> Rows | tf.data.Dataset:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from ahofm_keras.data import column_names, kind_of, read_columns
+from ahofm_keras.data import column_names, kind_of, read_columns, type_name
 from ahofm_keras.errors import DataError
 from ahofm_keras.model.additive import AdditiveModel
 from ahofm_keras.transforms import quote_column
@@ -29,11 +30,11 @@ def gam(
 
     Example:
         >>> import pandas as pd
-        >>> frame = pd.DataFrame({"a": range(30), "b": range(30, 60), "y": range(30)})
+        >>> frame = pd.DataFrame({"a": range(30), "b": range(30, 60), "y": [1, 2, 4] * 10})
         >>> gam(frame, "y").formula
         'y ~ s(a) + s(b)'
     """
-    response = _response(data, response)
+    response = _response("gam", data, response)
     names = _features(data, response, columns)
     arguments = _arguments(df=df, k=k)
     kinds = {name: kind_of(values) for name, values in read_columns(data, names).items()}
@@ -84,7 +85,7 @@ def _machine(
     options: dict[str, Any],
     kwargs: dict[str, Any],
 ) -> AdditiveModel:
-    response = _response(data, response)
+    response = _response(term, data, response)
     names = [quote_column(name) for name in _features(data, response, columns)]
     formula = f"{quote_column(response)} ~ {term}({', '.join(names)}{_arguments(**options)})"
     return AdditiveModel(formula, data, **kwargs)
@@ -106,10 +107,21 @@ def _features(data: Any, response: str, columns: Sequence[str] | None) -> list[s
     return names
 
 
-def _response(data: Any, response: Any) -> str:
+def _response(function: str, data: Any, response: Any) -> str:
     """The response's name as text; names that are numbers are allowed."""
+    known = column_names(data) if isinstance(data, pd.DataFrame | Mapping) else []
+    if any(isinstance(given, str) and "~" in given and given not in known for given in (data, response)):
+        raise DataError(
+            f'`{function}()` writes the formula itself: `ak.{function}(data, "y")`. With a formula of '
+            "your own it is `ak.AdditiveModel(formula, data)`."
+        )
     if response is None:
         raise DataError("`response` must be the name of a column. Received: None.")
+    if np.ndim(response):
+        raise DataError(
+            f"`response` must be the name of a column. Received: {type_name(response)}. Where the "
+            f'response is no column yet: `ak.{function}(X.assign(y=y), "y")`.'
+        )
     read_columns(data, [str(response)])
     return str(response)
 

@@ -15,6 +15,7 @@ from ahofm_keras.solvers.job import ASTRAY, NOT_CONVERGED, FitJob, Rows
 from ahofm_keras.solvers.posterior import forget_posterior
 from ahofm_keras.solvers.progress import SweepLine
 from ahofm_keras.solvers.weights import write_weights
+from ahofm_keras.terms import LinearTerm
 
 # A fitted probability that is closer to 0 or 1 is none.
 _CERTAIN = 1e-8
@@ -139,8 +140,23 @@ def _warn_of_separation(engine: Engine) -> None:
         warn(
             f"Fitted probabilities are 0 or 1 in {certain:,} of {len(means):,} rows: the model tells "
             "the classes apart there without error, and coefficients and standard errors of what does "
-            "so have no meaning. Leave it out, or write a linear term as `s()`, which is penalised."
+            f"so have no meaning. {_advice_on_separation(engine)}"
         )
+
+
+def _advice_on_separation(engine: Engine) -> str:
+    """What fits the terms of the model and the solver: `"bcd"` leaves straight lines unpenalised."""
+    linear = [term for term in engine.design.of_kind(LinearTerm) if len(term.factors) == 1]
+    named = ", ".join(f"`s({term.label})`" for term in linear[:3]) + (", ..." if linear[3:] else "")
+    ways = [f"write linear terms as smooths, which are penalised: {named}"] if linear else []
+    if not engine.random:
+        ways.append('use `solver="variational"`, which penalises the straight lines of smooths too')
+    if ways:
+        return f"Leave it out, or {', and '.join(ways)}."
+    return (
+        "Look for a feature that only the outcome could tell, and leave it out; else take fewer "
+        "functions (a smaller `k`) or fewer terms."
+    )
 
 
 def _leave_weights(model: Any, engine: Engine) -> None:

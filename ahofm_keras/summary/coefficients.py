@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
-
 import numpy as np
 import pandas as pd
 from scipy.linalg import block_diag
 
 from ahofm_keras.effects.parts import check_readable
-from ahofm_keras.errors import DataError, NotFittedError
+from ahofm_keras.errors import DataError, NotFittedError, did_you_mean
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.summary.linear import LinearCoefficients, function_labels
 from ahofm_keras.terms import InteractionTerm, LinearTerm, PenalisedTerm
@@ -112,8 +110,8 @@ def _chosen(
             if label in term.column_labels:
                 return slice(0, 0), [keys[term.column_labels.index(label)]]
             known += [term.label, *term.column_labels]
-    close = difflib.get_close_matches(str(label), known, n=1)
-    hint = f" Did you mean `{close[0]}`?" if close else ""
+    # An order that the term does not have: the term itself.
+    hint = did_you_mean(str(label), known) or did_you_mean(str(label).partition("[")[0], known)
     listed = ", ".join(f"`{name}`" for name in known[:10]) + (", ..." if len(known) > 10 else "")
     raise DataError(f"The model has no term `{label}`.{hint} It has: {listed or 'none'}.")
 

@@ -47,7 +47,8 @@ def wave() -> pd.DataFrame:
         ("y ~ ahofm(x, z, main=False, k=4, F=1)", "bcd", "Residuals still have shape along `x`, which only interacts: give it a smooth too."),
         ("y ~ x + s(z)", "variational", "Residuals still have shape along `x`, which is linear: try a smooth of it."),
         ("y ~ s(x, k=20) + s(z) + s(group)", "variational", ""),
-        ("y ~ s(x, k=20, sp=1e7)", "bcd", "Residuals still have shape along `x`, though only 1."),
+        ("y ~ s(x, k=20, sp=1e7)", "bcd", "Residuals still have shape along `x`, though only 1.0 of 19 degrees of freedom are used: the smoothing was given. Let `solver="),
+        ("y ~ s(x, k=20, sp=1e7)", "variational", "Residuals still have shape along `x`, though only 1.0 of 19 degrees of freedom are used: the smoothing was given. Let `solver="),
     ],
 )  # fmt: skip
 def test_too_small_a_basis_is_flagged(wave, formula: str, solver: str, verdict: str) -> None:
@@ -112,3 +113,20 @@ def test_more_than_5000_rows_are_sampled_with_the_seed(right, frame) -> None:
     first, again, other = (check(right("gaussian")[0], data, seed).basis for seed in (0, 0, 1))
     pd.testing.assert_frame_equal(first, again)
     assert (first["k_index"] != other["k_index"]).all()
+
+
+def test_what_is_finer_than_the_knots_asks_for_a_larger_k_first() -> None:
+    """To the evidence it is noise, so that hardly any degrees of freedom are used."""
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"x": rng.uniform(size=1000), "z": rng.uniform(size=1000)})
+    data["y"] = np.sin(120 * data.x) + data.z + 0.2 * rng.normal(size=1000)
+    model = ak.AdditiveModel("y ~ s(x, k=12) + s(z)", data)
+    model.fit(data, verbose=0)
+    found = check(model)
+    basis = found.basis.set_index("basis")
+    assert basis["edf"]["x"] < 5
+    assert found.verdicts[0].startswith(
+        "k of `s(x)` may be too small: try k=24. If that changes nothing (only "
+    )
+    assert found.verdicts[0].endswith(" may be missing, or rows depend on each other.")
+    assert len(found.verdicts) > 1  # what follows from it stands after it

@@ -27,6 +27,8 @@ from tests.model.careless import (
     without,
 )
 
+ARRAY = " Pass `pandas.DataFrame(array, columns=[...])`, with the names that the formula has."
+FIRST = "The formula comes first, then the data with the response among its columns: "
 TABLE = "Data must be a pandas data frame or a dict of columns. Received: {}."
 DROP = "Drop them, or impute them."
 OUTSIDE = "Values outside the training range: `x1` in {} rows ([0, 1])."
@@ -37,19 +39,28 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "construct: near name": (build("y ~ x11"), f"Column `x11` is missing. Did you mean `x1`? {KNOWN}"),
     "construct: missing response": (build("zz ~ x1"), f"Column `zz` is missing. {KNOWN}"),
     "construct: no data": (build("y ~ x1", None), "`AdditiveModel` needs data to learn its bases from: pass `data=`."),
-    "construct: array": (build("y ~ x1", DATA[["x1", "y"]].to_numpy()), TABLE.format("ndarray")),
-    "construct: formula and data swapped": (build(DATA, "y ~ x1"), TABLE.format("str")),  # type: ignore[arg-type]
+    "construct: array": (build("y ~ x1", DATA[["x1", "y"]].to_numpy()), TABLE.format("numpy.ndarray") + ARRAY),
+    "construct: formula and data swapped": (build(DATA, "y ~ x1"), f"{FIRST}`AdditiveModel('y ~ x1', data)`. Received: pandas.DataFrame in the place of the formula."),  # type: ignore[arg-type]
+    "construct: X, y": (build(without("y"), DATA.y), f'{FIRST}`AdditiveModel("y ~ ahofm(.)", data)`, where `data = X.assign(y=y)`. Received: pandas.DataFrame in the place of the formula.'),  # type: ignore[arg-type]
+    "construct: arrays": (build(DATA[["x1"]].to_numpy(), DATA.y.to_numpy()), f'{FIRST}`AdditiveModel("y ~ ahofm(.)", data)`, where `data = X.assign(y=y)`. Received: numpy.ndarray in the place of the formula.'),  # type: ignore[arg-type]
+    "construct: names": (build(["x1"], DATA), f'{FIRST}`AdditiveModel("y ~ ahofm(.)", data)`. Received: list in the place of the formula.'),  # type: ignore[arg-type]
+    "construct: data alone": (build(DATA, None), f'{FIRST}`AdditiveModel("y ~ ahofm(.)", data)`. Received: pandas.DataFrame in the place of the formula.'),  # type: ignore[arg-type]
+    "construct: formula, X, y": (build("y ~ x1", without("y"), family=DATA.y), "The response is a column of the data, which the formula names: `AdditiveModel(formula, X.assign(y=y))`. Received: pandas.Series in the place of `family`."),
+    "gam: X, y": (lambda models: ak.gam(without("y"), DATA.y), '`response` must be the name of a column. Received: pandas.Series. Where the response is no column yet: `ak.gam(X.assign(y=y), "y")`.'),  # type: ignore[arg-type]
+    "ahofm: arrays": (lambda models: ak.ahofm(DATA[["x1"]].to_numpy(), DATA.y.to_numpy()), '`response` must be the name of a column. Received: numpy.ndarray. Where the response is no column yet: `ak.ahofm(X.assign(y=y), "y")`.'),  # type: ignore[arg-type]
+    "gam: formula": (lambda models: ak.gam(DATA, "y ~ s(x1)"), '`gam()` writes the formula itself: `ak.gam(data, "y")`. With a formula of your own it is `ak.AdditiveModel(formula, data)`.'),
+    "gam: formula first": (lambda models: ak.gam("y ~ s(x1)", DATA), '`gam()` writes the formula itself: `ak.gam(data, "y")`. With a formula of your own it is `ak.AdditiveModel(formula, data)`.'),  # type: ignore[arg-type]
     "construct: twice": (build("y ~ x1", pd.concat([DATA, DATA[["x1"]]], axis=1)), "Column `x1` stands more than once in the data. Rename one of them."),
     "construct: response twice": (build("y ~ x1", pd.concat([DATA, DATA[["y"]]], axis=1)), "Column `y` stands more than once in the data. Rename one of them."),
     "construct: one column": (build("y ~ x1", DATA[["y"]]), "Column `x1` is missing. The data has: `y`."),
     "fit: missing": (fit(without("g")), "Column `g` is missing. The data has: `x1`, `x2`, `f`, `e`, `y`, `b`, `c`."),
     "fit: missing response": (fit(without("y")), "Column `y` is missing. The data has: `x1`, `x2`, `g`, `f`, `e`, `b`, `c`."),
-    "fit: array": (fit(np.ones((3, 2))), TABLE.format("ndarray")),
+    "fit: array": (fit(np.ones((3, 2))), TABLE.format("numpy.ndarray") + ARRAY),
     "fit: generator": (fit(DATA for _ in range(2)), TABLE.format("generator")),
     "fit: nothing": (fit(None), TABLE.format("NoneType")),
     "predict: missing": (predict(without("x1")), "Column `x1` is missing. The data has: `x2`, `g`, `f`, `e`, `y`, `b`, `c`."),
     "predict: near name": (predict(DATA.rename(columns={"x1": "x1_"})), "Column `x1` is missing. Did you mean `x1_`? The data has: `x1_`, `x2`, `g`, `f`, `e`, `y`, `b`, `c`."),
-    "predict: series": (predict(DATA.x1), TABLE.format("Series") + " One row of a frame is `frame.iloc[[0]]`."),
+    "predict: series": (predict(DATA.x1), TABLE.format("pandas.Series") + " Pass a frame of one column, `series.to_frame()`; one row of a frame is `frame.iloc[[0]]`."),
     "predict: offset missing": (predict(without("e"), "counts"), "Column `e` is missing. The data has: `x1`, `x2`, `g`, `f`, `y`, `b`, `c`."),
     "evaluate: missing response": (evaluate(without("c")), "Column `c` is missing. The data has: `x1`, `x2`, `g`, `f`, `e`, `y`, `b`."),
     # values
@@ -110,7 +121,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "evaluate: negative counts": (evaluate(DATA.assign(c=-1)), "The response `c` of the poisson family must be whole numbers from 0 on, but 60 of 60 values are not; first at row 0: -1."),
     "evaluate: texts": (evaluate(DATA, ["u"] * ROWS), "The response `c` holds texts (first: 'u'). Recode it as numbers; two classes as 0 and 1."),
     # options
-    "construct: family": (build("y ~ x1", family="binomial"), "Unknown family 'binomial'. Did you mean `bernoulli`? Known families: `gaussian`, `bernoulli`, `poisson`, `gamma`."),
+    "construct: family": (build("y ~ x1", family="binomial"), "Unknown family 'binomial'. Here it is called `bernoulli`, of responses that are 0 or 1. Known families: `gaussian`, `bernoulli`, `poisson`, `gamma`."),
     "construct: df_kind": (build("y ~ x1", df_kind="HH"), "`df_kind` must be one of '2H-HH', 'H'. Received: 'HH'."),
     "construct: extrapolation": (build("y ~ x1", extrapolation="cubic"), "`extrapolation` must be one of 'clip', 'linear', 'error'. Received: 'cubic'."),
     "predict: type": (predict(DATA, type="class"), "`type` must be one of 'response', 'link', 'terms'. Received: 'class'."),
@@ -140,7 +151,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     # ready-made models
     "gam: missing response": (lambda models: ak.gam(DATA, "zz"), f"Column `zz` is missing. {KNOWN}"),
     "gam: no features": (lambda models: ak.gam(DATA[["y"]], "y"), "The data has no column besides the response `y`."),
-    "fm: array": (lambda models: ak.fm(DATA.to_numpy(), "y"), TABLE.format("ndarray")),
+    "fm: array": (lambda models: ak.fm(DATA.to_numpy(), "y"), TABLE.format("numpy.ndarray") + ARRAY),
     "hofm: no rows": (lambda models: ak.hofm(DATA[["x1", "x2", "e", "y"]].iloc[:0], "y"), "The data has no rows."),
     "ahofm: near name": (lambda models: ak.ahofm(DATA, "y", ["x1", "x2", "x22"]), f"Column `x22` is missing. Did you mean `x2`? {KNOWN}"),
 }  # fmt: skip

@@ -67,6 +67,32 @@ def test_separated_classes_are_noticed(solver: str) -> None:
     assert 150 < count <= 200
 
 
+LESS = "take fewer functions (a smaller `k`) or fewer terms."
+SMOOTHS = "write linear terms as smooths, which are penalised: `s(x0)`"
+LINES = 'use `solver="variational"`, which penalises the straight lines of smooths too.'
+
+
+@pytest.mark.parametrize(
+    ("formula", "rows", "solver", "advice"),
+    [
+        ("y ~ x0 + s(x1)", 200, "variational", f"Leave it out, or {SMOOTHS}."),
+        ("y ~ s(x0) + s(x1)", 4000, "variational", LESS),
+        ("y ~ s(x0) + s(x1)", 200, "bcd", f"Leave it out, or {LINES}"),
+        ("y ~ x0 + s(x1)", 200, "bcd", f"Leave it out, or {SMOOTHS}, and {LINES}"),
+    ],
+)
+def test_advice_on_separated_classes_fits_the_model(
+    formula: str, rows: int, solver: str, advice: str
+) -> None:
+    data = pair_frame(rows, 2)
+    data["y"] = (data.x0 > 0.1).astype(float)
+    model = ak.AdditiveModel(formula, data, family="bernoulli")
+    with pytest.warns(ak.AhofmWarning) as caught:
+        model.fit(data, solver=solver, epochs=150, verbose=0)
+    told = next(str(w.message) for w in caught if "Fitted probabilities" in str(w.message))
+    assert told.endswith(advice)
+
+
 @pytest.mark.filterwarnings("error")
 def test_classes_that_are_not_separated_are_not_noticed() -> None:
     data = pair_frame(200, 2)
