@@ -13,7 +13,7 @@ import numpy as np
 from ahofm_keras.errors import AhofmError, DataError
 from ahofm_keras.model.arguments import check_unknown
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 _LINE = 150
 _FACTS = ("formula", "response", "design", "shift", "scale")
 
@@ -58,6 +58,11 @@ def _check_config(config: Mapping[str, Any]) -> None:
 def _check_format(version: Any) -> None:
     if not isinstance(version, int):
         raise damaged(f"its format is {version!r}")
+    if version < FORMAT_VERSION:
+        raise DataError(
+            f"The model was saved in format {version}, before the first release; this version of "
+            f"ahofm_keras reads format {FORMAT_VERSION}. Fit the model again and save it."
+        )
     if version > FORMAT_VERSION:
         raise DataError(
             f"The model was saved in format {version}; this version of ahofm_keras reads up to "

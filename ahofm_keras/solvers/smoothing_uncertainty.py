@@ -41,7 +41,7 @@ def smoothing_covariance(
         root = _root(_excess(alone, system, dispersion))
         # What one group takes more, those that are correlated with it take less.
         spread = _regression(solution.inverse, own) @ root
-        total += spread @ spread.T
+        total = total + spread @ spread.T
     return total
 
 

@@ -78,7 +78,8 @@ def test_bands_are_those_of_the_exact_posterior(
     fitted: ak.AdditiveModel, rows: pd.DataFrame, features: str
 ) -> None:
     """Of curves, levels and a product: the part is linear in the coefficients, by the definition."""
-    V = exact_posterior(fitted, rows)
+    chosen = np.asarray(fitted.posterior.smoothing_root)
+    V = exact_posterior(fitted, rows) + chosen @ chosen.T
     names = features.split(":")
     # The other variables of their products; those of other terms cancel.
     others = tuple(n for n in ("x3", "group") if {"x3", "group"} & set(names) and n not in names)
@@ -119,6 +120,7 @@ def drawn(frame: pd.DataFrame) -> ak.AdditiveModel:
     layer.dispersion.assign(0.3)
     size = layer.linear_root.shape[0]
     layer.linear_root.assign(0.3 * rng.normal(size=(size, size)) / np.sqrt(size))
+    layer.smoothing_root.assign(0.2 * rng.normal(size=(size, size)) / np.sqrt(size))
     keys = [(t, place) for t in model.design.of_kind(InteractionTerm) for place in range(len(t.orders))]
     for place, (term, order) in enumerate(keys):
         means = model.get_layer(term.name).coordinates(order).transpose(0, 2, 1)
@@ -135,8 +137,8 @@ def draw_parts(model: ak.AdditiveModel, subset: tuple[int, ...], points: list[np
     """The part of a subset at points, from draws of all coefficients, `(draws, n)`."""
     rng, parts, layer = np.random.default_rng(1), Parts(model), model.posterior
     total, place = 0.0, -1
-    root = np.asarray(layer.linear_root)
-    coefficients = rng.normal(size=(draws, len(root))) @ root.T
+    root = layer.linear_roots
+    coefficients = rng.normal(size=(draws, root.shape[1])) @ root.T
     starts = linear_starts(model)
     for term in model.design.terms:
         if term.kind == "s" and subset == (parts.variables.index(_of(parts, term.feature)),):
