@@ -45,6 +45,7 @@ class PriorStart:
         fixed: whether the user gave the lambdas.
         price: what the evidence must gain from the group, see `BlockPrior`.
         least: lambda of each margin below which the data may not choose; by default any will do.
+        tied: what tau adds to lambda, see `BlockPrior`.
         freedom: what a degree of freedom costs where the data chooses how rough the group is; levels of
             a category are neither rough nor smooth.
     """
@@ -57,6 +58,7 @@ class PriorStart:
     price: float = 0.0
     least: tuple[float, ...] = ()
     freedom: float = 0.0
+    tied: float = 0.0
 
     @property
     def chosen(self) -> bool:
@@ -109,13 +111,16 @@ def make_prior(
         eigenvalues[: len(start.penalties), groups == group] = start.penalties
         parameters[group, own], free[group, own] = start.parameters()
         least[group, own] = start.lowest()
-    prices, freedom = np.zeros((2, len(parameters)))
+    prices, freedom, tied = np.zeros((3, len(parameters)))
     prices[: len(starts)] = [start.price for start in starts]
     freedom[: len(starts)] = [start.freedom * start.chosen for start in starts]
+    tied[: len(starts)] = [start.tied * start.chosen for start in starts]
     seen = np.full(len(groups), rows, float)
     weak = np.ones(len(groups))
     weak[:intercept] = _WEAK_INTERCEPT
-    prior = BlockPrior(eigenvalues, groups, parameters, free, prices, least, freedom, seen, rows, weak)
+    prior = BlockPrior(
+        eigenvalues, groups, parameters, free, prices, least, freedom, tied, seen, rows, weak
+    )
     # What neither lambda nor tau reaches has a flat prior.
     return replace(prior, groups=np.where(prior.precisions() > 0, groups, -1))
 
@@ -204,6 +209,7 @@ class LinearBlock(Block):
                 own.penalties, own.term.lambdas, rows, random, own.term.fixed, own.price,
                 tuple(least_smoothing(feature, rows) for feature in own.features),
                 FREEDOM * any(feature.basis.is_spline for feature in own.features),
+                _least_penalty(own.features),
             )
             for own in self.terms
         ]  # fmt: skip
@@ -267,6 +273,15 @@ class LinearBlock(Block):
         for own, place in zip(self.terms, self.slices, strict=True):
             fit += own.evaluate(chunk.bases, self.mean[place])
         return fit
+
+
+def _least_penalty(features: Sequence[Feature]) -> float:
+    """1 / s_1 of a smooth, s_1 the least penalty of a function that is not a straight line; else 0."""
+    values = features[0].eigenvalues
+    penalised = values[values > 0]
+    if len(features) > 1 or not features[0].basis.is_spline or not len(penalised):
+        return 0.0
+    return float(1 / penalised.min())
 
 
 class FactorBlock(Block):

@@ -19,7 +19,7 @@ from ahofm_keras.families import Family
 from ahofm_keras.solvers.blocks import Block, FactorGroup, LinearBlock, make_groups
 from ahofm_keras.solvers.job import Rows, is_no_worse
 from ahofm_keras.solvers.kernels import System, get_kernels
-from ahofm_keras.solvers.reviving import choose_anew, revive_groups, straighten
+from ahofm_keras.solvers.reviving import choose_anew, revive_groups
 from ahofm_keras.solvers.rows import CHUNK_ROWS, Chunk, count_cores, read_chunks
 from ahofm_keras.terms import Design
 
@@ -253,34 +253,28 @@ class Engine:
 
     # Updates of blocks --------------------------------------------------------------------------
 
-    def sweep(
-        self, adapt: int = 0, revive: bool = False, simplify: bool = False, cost: float = 0.0
-    ) -> None:
+    def sweep(self, adapt: int = 0, revive: bool = False, cost: float = 0.0) -> None:
         """All blocks once.
 
         Args:
             adapt: Newton steps on the smoothing of each block.
             revive: whether smooths and tensor products that were switched off may come back, straight
                 ones bend.
-            simplify: whether smooths whose rough optimum is hardly better take their smooth one.
             cost: a factor of a feature that the evidence gains less from is switched off.
         """
         self.conceded = 0.0
         for index, group in enumerate(self.groups):
             for feature in range(len(group.blocks)):
                 self.update_factors(index, feature, adapt, cost)
-        self.update_linear(adapt, revive, simplify)
+        self.update_linear(adapt, revive)
         self.update_dispersion()
 
-    def update_linear(
-        self, adapt: int = 0, revive: bool = False, simplify: bool = False, anew: bool = False
-    ) -> None:
+    def update_linear(self, adapt: int = 0, revive: bool = False, anew: bool = False) -> None:
         """Intercept, linear terms, smooths and tensor products, jointly.
 
         Args:
             adapt: Newton steps on the smoothing.
             revive: whether the smoothing of each of them may be another, with the others as they are.
-            simplify: whether a smooth whose rough optimum is hardly better takes its smooth one.
             anew: whether the smoothing of all of them may be another.
         """
         block = self.linear
@@ -298,8 +292,6 @@ class Engine:
             choose_anew(block.prior, self.linear_gram, rhs, self.dispersion)
         if revive:
             revive_groups(block.prior, self.linear_gram, rhs, self.dispersion)
-        if simplify:
-            self.conceded += straighten(block.prior, self.linear_gram, rhs, self.dispersion)
         self._solve(block, self.linear_gram, rhs, adapt)
         self._each(evaluate)
 

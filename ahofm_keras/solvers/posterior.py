@@ -30,7 +30,7 @@ def write_posterior(model: Any, engine: Engine) -> None:
     layer.smoothing_root.assign(_root(block.smoothing_covariance))
     layer.linear_edf.assign(block.edf)
     unit = np.log(engine.weight_unit)
-    layer.linear_smoothing.assign(_kept(block.prior.parameters, unit))
+    layer.linear_smoothing.assign(_kept(block.prior.smoothing(), unit))
     groups = {(group.term.name, group.place): group for group in engine.groups}
     for place, key in enumerate(_keys(engine)):
         _write_group(layer, place, groups.get(key), unit)
@@ -68,7 +68,7 @@ def _write_group(layer: Any, place: int, group: FactorGroup | None, unit: float)
             for a, factor in enumerate(kept[mine]):
                 roots[j, factor, :own, kept[mine] % fit, :own] = root[a].swapaxes(0, 1)
         edf[j, kept] = block.factor_edf
-        smoothing[j, kept] = _kept(block.prior.parameters, unit)
+        smoothing[j, kept] = _kept(block.prior.smoothing(), unit)
     layer.factor_means[place].assign(means)
     layer.factor_roots[place].assign(roots.reshape(count, rank * width, fit * width))
     layer.factor_edf[place].assign(edf)
@@ -99,7 +99,7 @@ def read_posterior(model: Any, engine: Engine) -> State | None:
     read_linear_weights(model, linear)
     root = np.asarray(layer.linear_root)
     linear.covariance = root @ root.T
-    linear.prior.parameters = _logarithms(layer.linear_smoothing, unit)
+    linear.prior.use_smoothing(_logarithms(layer.linear_smoothing, unit))
     return State(float(layer.dispersion) / engine.weight_unit, linear, groups)
 
 
@@ -121,6 +121,6 @@ def _read_group(
     for j, block in enumerate(group.blocks):
         own = block.width
         root = roots[j][chosen, :own][:, :, chosen, :own].reshape(2 * [len(chosen) * own])
-        block.prior.parameters = smoothing[j, chosen]
+        block.prior.use_smoothing(smoothing[j, chosen])
         block.set_posterior(means[j, chosen, :own].reshape(-1), root @ root.T)
     return group

@@ -63,12 +63,16 @@ class Solution:
 
 @dataclass
 class BlockPrior:
-    """Precisions of a block's coefficients: sum_j lambda_j s_jm + tau, one tau and some lambdas a group.
+    """Precisions of a block's coefficients: sum_j lambda_j s_jm + tau, one tau, some lambdas per group.
 
     A group is one smooth or one factor of one feature, with one lambda, or one tensor product, with one
     lambda a margin. tau shrinks what the penalties leave free, so a group that the data does not need
     goes to zero. Where a penalty is the identity (categories) only the sum is known, and tau alone is
     kept.
+
+    A smooth has (lambda + tau / s_1) s_m + tau, with s_1 the least s that is not 0. With tau alone on
+    all functions, a small lambda and a middling tau would be white noise of low variance: a second
+    optimum of the evidence, in which a smooth without any effect takes five degrees of freedom or ten.
 
     Args:
         eigenvalues: s `(D, m)` of all coefficients in the block, D the most margins of a group; 0 where
@@ -84,6 +88,7 @@ class BlockPrior:
         freedom: `(G,)`, what a degree of freedom of a group costs. A coefficient of which the rows see g
             has g / (g + q) of one at the precision q. The evidence of a weak function is almost the
             same from straight to rough: this says that it is straight.
+        tied: `(G,)`, 1 / s_1 of smooths, which adds tau / s_1 to their lambda; 0 elsewhere.
         seen: g `(m,)`, the diagonal of the block's Gram matrix.
         rows: n, for the weak prior of what has none: where classes are told apart exactly the Gram
             matrix says less and less of a coefficient, and nothing else would hold it.
@@ -98,6 +103,7 @@ class BlockPrior:
     prices: np.ndarray
     least: np.ndarray
     freedom: np.ndarray
+    tied: np.ndarray
     seen: np.ndarray
     rows: float
     weak: np.ndarray
@@ -106,6 +112,7 @@ class BlockPrior:
         self.start = self.parameters
         self._penalised = self.groups >= 0
         self._freedom = self.freedom[self.groups] * self._penalised
+        self._shrunk = 1 + self.tied[self.groups] * self.eigenvalues[0]
         self._known: tuple[np.ndarray, np.ndarray, Precision] | None = None
 
     @property
@@ -116,6 +123,23 @@ class BlockPrior:
     def precisions(self) -> np.ndarray:
         """`(m,)`, 0 where the prior is flat."""
         return self._precisions(self.parameters)
+
+    def smoothing(self) -> np.ndarray:
+        """`(G, D + 1)`, logarithms of the lambdas, with what tau adds to them, and of tau."""
+        known = self.parameters.copy()
+        with np.errstate(divide="ignore"):
+            known[:, 0] = np.logaddexp(known[:, 0], known[:, -1] + np.log(self.tied))
+        return known
+
+    def use_smoothing(self, known: np.ndarray) -> None:
+        """Take parameters that `smoothing` gave."""
+        self.parameters = known.copy()
+        with np.errstate(divide="ignore"):
+            added = known[:, -1] + np.log(self.tied)
+            left = -np.expm1(np.minimum(added - known[:, 0], 0.0))
+            own = known[:, 0] + np.log(np.maximum(left, 0.0))
+        lowest = self.start[:, 0] - _RANGE  # where all of lambda is what tau adds
+        self.parameters[:, 0] = np.where(self.tied > 0, np.maximum(own, lowest), known[:, 0])
 
     def log_determinant(self) -> float:
         """Of the proper part."""
@@ -149,6 +173,7 @@ class BlockPrior:
             np.concatenate([self.prices, other.prices]),
             np.concatenate([self.least, other.least]),
             np.concatenate([self.freedom, other.freedom]),
+            np.concatenate([self.tied, other.tied]),
             np.concatenate([self.seen, other.seen]),
             self.rows,
             np.concatenate([self.weak, other.weak]),
@@ -175,6 +200,7 @@ class BlockPrior:
             self.prices[chosen],
             self.least[chosen],
             self.freedom[chosen],
+            self.tied[chosen],
             self.seen[keep],
             self.rows,
             self.weak[keep],
@@ -269,9 +295,9 @@ class BlockPrior:
         return parameters
 
     def straight(self) -> np.ndarray:
-        """The parameters on the smooth side: nothing that a lambda penalises has an effect."""
+        """Parameters to start from on the smooth side: what a lambda penalises has no effect."""
         parameters = self.start.copy()
-        parameters[:, :-1] += _STRAIGHT
+        parameters[:, :-1] += np.where(self.free[:, :-1], _STRAIGHT, 0.0)
         return parameters
 
     def edf(self, solution: Solution, gram: np.ndarray) -> np.ndarray:
@@ -282,13 +308,14 @@ class BlockPrior:
     def _precisions(self, parameters: np.ndarray) -> np.ndarray:
         """sum_j lambda_j s_jm + tau of each coefficient, `(m,)`."""
         own = np.exp(parameters.T)[:, self.groups]
-        total: np.ndarray = (own[:-1] * self.eigenvalues).sum(axis=0) + own[-1]
+        total: np.ndarray = (own[:-1] * self.eigenvalues).sum(axis=0) + own[-1] * self._shrunk
         return total * self._penalised
 
     def _parts(self, parameters: np.ndarray) -> np.ndarray:
-        """lambda_j s_jm of each margin, and tau, of each coefficient, `(D + 1, m)`."""
+        """What each lambda, and tau, adds to the precision of each coefficient, `(D + 1, m)`."""
         own = np.exp(parameters.T)[:, self.groups] * self._penalised
         own[:-1] *= self.eigenvalues
+        own[-1] *= self._shrunk
         return own
 
     def _newton(self, solution: Solution, dispersion: float) -> np.ndarray:

@@ -1,27 +1,22 @@
 """Smooths and tensor products whose smoothing ended in the wrong one of several optima.
 
-At a large tau, and at a large lambda, the evidence is flat: steps do not lead back from there. And the
-evidence of a group often has two optima, a smooth one (straight, or off) and a rough one that gains next
-to nothing. What a group would explain with another smoothing is a small problem of its own, with all
-others as they are: its Gram matrix S and sums r are what the others leave.
+At a large tau, and at a large lambda, the evidence is flat: steps do not lead back from there. And from
+the rough side they may end in an optimum that a smoother one surpasses. What a group would explain with
+another smoothing is a small problem of its own, with all others as they are: its Gram matrix S and sums
+r are what the others leave.
 """
 
 from __future__ import annotations
 
-from operator import itemgetter
-
 import numpy as np
 
-from ahofm_keras.solvers.priors import ACTIVE, BlockPrior, Solution
+from ahofm_keras.solvers.priors import BlockPrior, Solution
 
 _STEPS = 15
 # Steps end where the evidence gains less; sweeps go on from there.
 _LEAST_GAIN = 0.01
 # What gains the evidence less is left as it is.
 _WORTH = 0.01
-# A rough optimum has to be better than the smooth one by so much. With twice that, smooths of noise keep
-# less and curves of binary responses lose their bends; with 0, smooths of noise keep 4 or 5 edf.
-_CLEARLY = 1.0
 # Of the Gram matrix: where the others leave less, they leave nothing but rounding.
 _LEAST_LEFT = 1e-12
 
@@ -49,38 +44,6 @@ def revive_groups(prior: BlockPrior, gram: np.ndarray, rhs: np.ndarray, dispersi
     prior.switch_off(solution, gram, rhs, dispersion)
 
 
-def straighten(prior: BlockPrior, gram: np.ndarray, rhs: np.ndarray, dispersion: float) -> float:
-    """Take the smooth optimum of the smooths whose rough one is hardly better, the least worth first.
-
-    A tensor product has several lambdas and a price of its own.
-
-    Returns:
-        The evidence that was given up.
-    """
-    solution = before_all = prior.solve(gram, rhs, dispersion)
-    edf, found = prior.edf(solution, gram), []
-    smooths = prior.free[:, -1] & (prior.freedom > 0) & (prior.prices == 0)
-    for group in map(int, np.flatnonzero(smooths & (edf > ACTIVE))):
-        alone, system = prior.only(group), left_for(prior, group, solution, gram, rhs)
-        before = alone.solve(*system, dispersion)
-        smooth = _from(alone, alone.straight(), system, dispersion)
-        lead = before.evidence - smooth.evidence
-        if lead < _CLEARLY and alone.edf(smooth, system[0])[0] < edf[group] - ACTIVE:
-            found.append((lead, group, alone.parameters[0]))
-    for _, group, smoothing in sorted(found, key=itemgetter(0)):
-        parameters = prior.parameters.copy()
-        parameters[group] = smoothing
-        kept = prior.parameters
-        after = _try(prior, parameters, solution, gram, rhs, dispersion, give=_CLEARLY)
-        if after is None:
-            continue
-        if prior.edf(after, gram)[group] < edf[group] - ACTIVE:
-            solution = after
-        else:  # steps led back, together with the others
-            prior.parameters = kept
-    return max(before_all.evidence - solution.evidence, 0.0)
-
-
 def _try(
     prior: BlockPrior,
     parameters: np.ndarray,
@@ -88,23 +51,14 @@ def _try(
     gram: np.ndarray,
     rhs: np.ndarray,
     dispersion: float,
-    give: float = 0.0,
 ) -> Solution | None:
-    """Go on from other parameters, and come back if that was worse by more than may be given up."""
-    kept = prior.parameters
-    after = _from(prior, parameters, (gram, rhs), dispersion)
-    if after.evidence >= before.evidence - give:
+    """Go on from other parameters, and come back if that was not better."""
+    kept, prior.parameters = prior.parameters, parameters
+    after = prior.adapt(gram, rhs, dispersion, _STEPS, _LEAST_GAIN)
+    if after.evidence >= before.evidence:
         return after
     prior.parameters = kept
     return None
-
-
-def _from(
-    prior: BlockPrior, parameters: np.ndarray, system: tuple[np.ndarray, np.ndarray], dispersion: float
-) -> Solution:
-    """The optimum that steps from some parameters lead to."""
-    prior.parameters = parameters
-    return prior.adapt(*system, dispersion, _STEPS, _LEAST_GAIN)
 
 
 def _find(
@@ -115,16 +69,13 @@ def _find(
     for group in np.flatnonzero(prior.free[:, -1]):
         alone, system = prior.only(int(group)), left_for(prior, int(group), solution, gram, rhs)
         before = alone.solve(*system, dispersion)
-        after = _from(alone, alone.start, system, dispersion)
-        rough = alone.parameters
-        if prior.freedom[group] and not prior.prices[group]:
-            smooth = _from(alone, alone.straight(), system, dispersion)
-            if after.evidence > smooth.evidence + _CLEARLY:
-                alone.parameters = rough
-            else:
-                after = smooth
-        if after.evidence > before.evidence + _WORTH:
-            found[int(group)] = after.evidence - before.evidence, alone.parameters[0]
+        gain = _WORTH
+        for start in (alone.start, alone.straight()):
+            alone.parameters = start
+            after = alone.adapt(*system, dispersion, _STEPS, _LEAST_GAIN)
+            if after.evidence - before.evidence > gain:
+                gain = after.evidence - before.evidence
+                found[int(group)] = gain, alone.parameters[0]
     return found
 
 

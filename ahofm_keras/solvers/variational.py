@@ -48,8 +48,6 @@ _FEW_ROWS = 100
 _WINDOW = 5
 # In one of these many sweeps weak factors are switched off, in another the linear block is revived.
 _ROUND = 10
-# Rounds in which smooths are straightened: where the others make them rough again, they are that.
-_SIMPLIFYING = 3
 # With more rows than twice this many a sample of them finds the start.
 _SAMPLE_ROWS = 10_000
 _SAMPLE_STEP = 10
@@ -240,21 +238,17 @@ def _climb(engine: Engine) -> Steps:
     def worth() -> float:
         return engine.bound() / engine.total_weight
 
-    plain = not engine.groups
     bounds, least = [engine.bound()], _GAIN * max(engine.total_weight, _FEW_ROWS)
-    quiet = 0  # sweeps since the bound fell on purpose
     for sweep in count(1):
         phase = sweep % _ROUND
         yield None
-        revive = phase == _WINDOW
-        simplify = revive and sweep < _SIMPLIFYING * _ROUND
-        _sweep(engine, worth, 1, revive, simplify, cost=0.0 if phase else COST)
+        _sweep(engine, worth, adapt=1, revive=phase == _WINDOW, cost=0.0 if phase else COST)
         if not phase:
             drop_idle(engine)
         bounds.append(engine.bound())
-        quiet = 0 if engine.conceded or not (phase or plain) else quiet + 1
         yield engine
-        if quiet >= _WINDOW and bounds[-1] - bounds[-1 - _WINDOW] < _WINDOW * least:
+        # Not while the window holds a sweep that switched factors off: the bound may have fallen.
+        if phase >= _WINDOW and bounds[-1] - bounds[-1 - _WINDOW] < _WINDOW * least:
             return
 
 
@@ -263,7 +257,6 @@ def _sweep(
     worth: Callable[[], float],
     adapt: int = 0,
     revive: bool = False,
-    simplify: bool = False,
     cost: float = 0.0,
 ) -> None:
     """One sweep; for other families than the gaussian at current weights, and damped if too long.
@@ -271,20 +264,20 @@ def _sweep(
     Args:
         engine: of the fit.
         worth: what may not fall, per row.
-        adapt, revive, simplify, cost: of `Engine.sweep`.
+        adapt, revive, cost: of `Engine.sweep`.
     """
     if engine.family.scaled:
-        engine.sweep(adapt, revive, simplify, cost)
+        engine.sweep(adapt, revive, cost)
         return
     engine.linearise()
     goal = worth() - _SLACK
 
     def cautiously() -> None:
         engine.linearise(cautious=True)
-        engine.sweep(adapt, revive, simplify, cost)
+        engine.sweep(adapt, revive, cost)
 
     def is_good() -> bool:
         return worth() >= goal - engine.conceded / engine.total_weight and engine.in_range()
 
-    updates = (partial(engine.sweep, adapt, revive, simplify, cost), cautiously, engine.update_linear)
+    updates = (partial(engine.sweep, adapt, revive, cost), cautiously, engine.update_linear)
     damped(engine, updates, is_good, _HALVINGS)
