@@ -12,6 +12,7 @@ import pandas as pd
 from ahofm_keras.errors import AhofmWarning, DataError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.beside import in_row_order, response_of
+from ahofm_keras.model.predicting import link_given_smoothing
 from ahofm_keras.model.reading import read_weight
 from ahofm_keras.terms import Variable
 from ahofm_keras.terms.margins import Margin
@@ -31,7 +32,7 @@ class CheckedRows:
         trained: whether the model was fitted to them.
         left_out: number of rows that were left out, because their weight is 0.
         link: predictor `(n,)`.
-        error: its standard errors `(n,)`; None where the model has no posterior.
+        error: its standard errors `(n,)` at the smoothing as it is; None without a posterior.
         mean: predicted mean `(n,)`.
         dispersion: of the response, in its own units.
     """
@@ -95,8 +96,9 @@ def _predict_link(
 ) -> tuple[np.ndarray, np.ndarray | None]:
     if not model.has_posterior:
         return quietly_predict(model, columns, type="link"), None
-    band = quietly_predict(model, columns, type="link", interval=0.95)
-    return band["link"].to_numpy(), band["se"].to_numpy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AhofmWarning)
+        return link_given_smoothing(model, columns)
 
 
 def rows_outside(model: AdditiveModel, rows: CheckedRows) -> dict[str, int]:

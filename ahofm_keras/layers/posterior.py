@@ -38,7 +38,7 @@ class Posterior(keras.layers.Layer):
         columns: design columns `(n, C)`, or None.
 
     Returns:
-        `(n,)`, the variance of the predictor.
+        `(n, 2)`, the variance of the predictor, and what it would be if the smoothing were known.
     """
 
     def __init__(
@@ -119,10 +119,12 @@ class Posterior(keras.layers.Layer):
             self.dispersion.assign(0.0)
 
     def call(self, bases: Sequence[Array], columns: Array = None) -> Array:
-        variance = self._linear_variance(bases, columns) + self._new_levels_variance(bases)
+        given, chosen = self._linear_variances(bases, columns)
+        given = given + self._new_levels_variance(bases)
         for place, entry in enumerate(self.interactions):
-            variance = variance + self._interaction_variance(place, entry, bases)
-        return ops.maximum(variance, 0.0)  # that of factors which cancel rounds to either side of 0
+            given = given + self._interaction_variance(place, entry, bases)
+        given = ops.maximum(given, 0.0)  # that of factors which cancel rounds to either side of 0
+        return ops.stack([given + chosen, given], axis=1)
 
     def _new_levels_variance(self, bases: Sequence[Array]) -> Array:
         """What the effects of levels that were not seen in training add, 0 at those that were."""
@@ -142,20 +144,24 @@ class Posterior(keras.layers.Layer):
             variance = variance + ops.where(seen, ops.zeros_like(new), new)
         return variance
 
-    def _linear_variance(self, bases: Sequence[Array], columns: Array) -> Array:
+    def _linear_variances(self, bases: Sequence[Array], columns: Array) -> tuple[Array, Array]:
+        """Of the linear block at the smoothing that it has, and what the choice of that adds."""
         rows = _rows(bases, columns)
         parts = [ops.ones((1, rows), dtype="float64")] if self.intercept else []
         if columns is not None:
             parts.append(ops.transpose(ops.cast(columns, "float64")))
         for entry in self.penalised:
             margins = zip(entry["features"], entry["transforms"], strict=True)
-            functions = [_coordinates(bases, where, transform) for where, transform in margins]
-            parts.append(row_products(functions, entry["pure"], ops))
+            own = [_coordinates(bases, where, transform) for where, transform in margins]
+            parts.append(row_products(own, entry["pure"], ops))
         if not parts:
-            return ops.zeros((rows,), dtype="float64")
-        roots = ops.concatenate([self.linear_root, self.smoothing_root], axis=1)
-        spread = ops.matmul(ops.transpose(roots), ops.concatenate(parts, axis=0))
-        return ops.sum(ops.square(spread), axis=0)
+            nothing = ops.zeros((rows,), dtype="float64")
+            return nothing, nothing
+        functions = ops.concatenate(parts, axis=0)
+        roots = (self.linear_root, self.smoothing_root)
+        spreads = [ops.matmul(ops.transpose(root), functions) for root in roots]
+        given, chosen = (ops.sum(ops.square(spread), axis=0) for spread in spreads)
+        return given, chosen
 
     @property
     def linear_roots(self) -> np.ndarray:
@@ -195,12 +201,14 @@ class Posterior(keras.layers.Layer):
             wide[at, :, own] = roots[factor]
         return wide.reshape(len(chosen), width, -1)
 
-    def compute_output_shape(self, bases_shape: Any, columns_shape: Any = None) -> tuple[int | None]:
-        return (columns_shape[0] if columns_shape is not None else bases_shape[0][2],)
+    def compute_output_shape(
+        self, bases_shape: Any, columns_shape: Any = None
+    ) -> tuple[int | None, int]:
+        return (columns_shape[0] if columns_shape is not None else bases_shape[0][2], 2)
 
     def compute_output_spec(self, bases: Sequence[Array], columns: Array = None) -> Any:
         rows = columns.shape[0] if columns is not None else bases[0].shape[2]
-        return keras.KerasTensor((rows,), dtype="float64")
+        return keras.KerasTensor((rows, 2), dtype="float64")
 
     def get_config(self) -> dict[str, Any]:
         return {

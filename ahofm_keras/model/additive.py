@@ -343,7 +343,7 @@ class AdditiveModel(RememberingModel):
             check_whole(1, batch_size=batch_size, steps=kwargs.get("steps"))
             check_unknown(kwargs, ("steps", "callbacks", "return_dict"), "evaluate()")
             check_callbacks(kwargs.get("callbacks"))
-            rows = self._training_rows(x, y, sample_weight)
+            rows = self._reader.with_response(x, y, sample_weight)
             if isinstance(rows, Rows):
                 rows = batch_rows(rows.with_mean_weight_1().as_tuple(), batch_size or PREDICTION_ROWS)
         with own_errors(), self.one_step_an_execution():
@@ -396,6 +396,3 @@ class AdditiveModel(RememberingModel):
 
     def __repr__(self) -> str:
         return f"<AdditiveModel {self.family.name}({self.family.link}): {self.formula}>"
-
-    def _training_rows(self, x: Any, y: Any, weight: Any) -> Rows | tf.data.Dataset:
-        return self._reader.with_response(x, y, weight)

@@ -67,9 +67,16 @@ class Outputs:
 
     def uncertainty(self) -> dict[str, Any]:
         """Predictor, its standard error, and the dispersion."""
+        return self._uncertainty(0)
+
+    def given_smoothing(self) -> dict[str, Any]:
+        """The same as if the smoothing were known."""
+        return self._uncertainty(1)
+
+    def _uncertainty(self, column: int) -> dict[str, Any]:
         assert self._posterior is not None
-        layer, variance = self._posterior
-        error = self._scale * keras.ops.sqrt(variance)
+        layer, variances = self._posterior
+        error = self._scale * keras.ops.sqrt(variances[:, column])
         dispersion = layer.dispersion * self._scale**2 + 0 * error
         return {"link": self._graph.link, "link_se": error, "dispersion": dispersion}
 
@@ -83,7 +90,7 @@ class Outputs:
         }
 
     def run(self, name: str, batches: Iterable[Encoded]) -> dict[str, np.ndarray]:
-        """`"mean"`, `"terms"` or `"uncertainty"` of batches of encoded rows."""
+        """`"mean"`, `"terms"`, `"uncertainty"` or `"given_smoothing"` of batches of encoded rows."""
         run = self._function(name)
         parts = [run(list(encoded)) for encoded in batches]
         if not parts:
@@ -162,6 +169,13 @@ def check_interval(model: Any, type: str, level: Any, method: str, calibration: 
             "Intervals need the posterior that `fit` leaves in the model when all rows are in memory; "
             'conformal ones (method="conformal") do without.'
         )
+
+
+def link_given_smoothing(model: Any, x: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Predictor and its standard errors as if the smoothing were known, as leverages have it."""
+    rows = batches_of(model._reader.without_response(x), PREDICTION_ROWS)
+    predicted = model._named_outputs.run("given_smoothing", rows)
+    return predicted["link"], predicted["link_se"]
 
 
 def calibration_scores(

@@ -33,14 +33,12 @@ def revive_groups(prior: BlockPrior, gram: np.ndarray, rhs: np.ndarray, dispersi
     found = _find(prior, solution, gram, rhs, dispersion)
     strongest = sorted(found, key=lambda group: found[group][0])[-1:]
     # Groups that explain the same, as equal columns do, may together be worse than none.
+    before = prior.parameters
     for chosen in ([*found], strongest) if found else ():
-        parameters = prior.parameters.copy()
+        parameters = before.copy()
         for group in chosen:
             parameters[group] = found[group][1]
-        better = _try(prior, parameters, solution, gram, rhs, dispersion)
-        if better is not None:
-            solution = better
-            break
+        solution = _try(prior, parameters, solution, gram, rhs, dispersion) or solution
     prior.switch_off(solution, gram, rhs, dispersion)
 
 

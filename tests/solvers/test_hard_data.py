@@ -191,3 +191,15 @@ def test_rows_sorted_by_the_response_are_fitted(family: str) -> None:
     data = pair_frame(20_000, 2, family).sort_values("y")
     model, _ = fit_new("y ~ s(x0) + s(x1)", data, family)
     assert_finite(model, data)
+
+
+@pytest.mark.parametrize("steepness", [10.0, 30.0, 200.0])
+@pytest.mark.parametrize("solver", ["variational", "bcd"])
+def test_a_gamma_response_may_span_many_orders_of_magnitude(solver: str, steepness: float) -> None:
+    x = np.random.default_rng(0).uniform(size=200)
+    data = pd.DataFrame({"x": x, "y": np.exp(steepness * x)})
+    model = ak.AdditiveModel("y ~ s(x)", data, family="gamma")
+    model.fit(data, solver=solver, verbose=0)
+    assert model.record is not None
+    assert model.record.converged
+    np.testing.assert_allclose(model.predict(data, type="link"), steepness * x, rtol=0, atol=5e-3)

@@ -71,7 +71,7 @@ def graph_variance(model: ak.AdditiveModel, data: pd.DataFrame) -> np.ndarray:
 
 
 def encoded_engine(model: ak.AdditiveModel, data: pd.DataFrame) -> Engine:
-    rows = model._training_rows(data, None, None)
+    rows = model._reader.with_response(data, None, None)
     assert isinstance(rows, Rows)
     predictor = model.predictor
     return Engine(model.design, model.family, rows, predictor.shift, predictor.scale, random=True)
@@ -89,8 +89,8 @@ def simulate_variance(model: ak.AdditiveModel, data: pd.DataFrame, draws: int) -
             *(functions[own.term.feature] for own in engine.linear.terms),
         ]
     )
-    root = np.asarray(layer.linear_root)
-    total = X @ root @ rng.normal(size=(len(root), draws))
+    root = layer.linear_roots
+    total = X @ root @ rng.normal(size=(root.shape[1], draws))
     for place, group in enumerate(engine.groups):
         count, rank, width = layer.factor_means[place].shape
         phi = []
@@ -128,7 +128,8 @@ def test_what_is_written_is_read_again() -> None:
     assert [group.kept for group in state.groups] == [(1,), (0, 1)]
     np.testing.assert_allclose(state.linear.mean, engine.linear.mean, rtol=1e-5, atol=1e-7)
     np.testing.assert_allclose(state.linear.covariance, engine.linear.covariance, atol=1e-12)
-    np.testing.assert_array_equal(state.linear.prior.parameters, engine.linear.prior.parameters)
+    found, wanted = (linear.prior.smoothing() for linear in (state.linear, engine.linear))
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
     for found, wanted in zip(state.blocks[1:], engine.blocks[1:], strict=True):
         np.testing.assert_array_equal(found.mean, wanted.mean)
         np.testing.assert_allclose(found.covariance, wanted.covariance, rtol=1e-8, atol=1e-12)
@@ -148,7 +149,8 @@ def test_the_variance_in_the_graph_is_that_of_the_engine(fitted: Fitted) -> None
     state = read_posterior(model, engine)
     assert state is not None
     engine.restore(state)
-    covariance = engine.linear.covariance
+    chosen = np.asarray(model.posterior.smoothing_root)
+    covariance = engine.linear.covariance + chosen @ chosen.T
     wanted = []
     for chunk in engine.chunks:
         X = engine.linear.dense(chunk)
@@ -201,7 +203,7 @@ def test_the_posterior_survives_a_file(fitted: Fitted, tmp_path: Path) -> None:
     loaded = copy_of(model, tmp_path)
     assert isinstance(loaded.posterior, Posterior)
     names = [weight.name for weight in model.posterior.weights]
-    assert len(names) == len(set(names)) == 13
+    assert len(names) == len(set(names)) == 14
     for found, wanted in zip(loaded.posterior.weights, model.posterior.weights, strict=True):
         np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted), err_msg=wanted.name)
     np.testing.assert_array_equal(graph_variance(loaded, data), graph_variance(model, data))
@@ -223,8 +225,10 @@ def test_the_layer_survives_its_config(gaussian: Fitted) -> None:
         assert found.shape == wanted.shape
         found.assign(wanted)
     run = keras.Function(model._graph.encoded, variance)
-    encoded = model._training_rows(data, None, None).encoded
-    np.testing.assert_allclose(np.asarray(run(list(encoded))), graph_variance(model, data), rtol=1e-6)
+    encoded = model._reader.with_response(data, None, None).encoded
+    np.testing.assert_allclose(
+        np.asarray(run(list(encoded)))[:, 0], graph_variance(model, data), rtol=1e-6
+    )
 
 
 def test_the_posterior_is_not_trained(gaussian: Fitted) -> None:

@@ -354,7 +354,9 @@ def posterior_of(model: ak.AdditiveModel, data: pd.DataFrame) -> tuple[np.ndarra
     A = X.T @ X + np.diag(np.concatenate(precisions))
     target = (data.y.to_numpy() - model.predictor.shift) / model.scale
     eta = X @ np.linalg.solve(A, X.T @ target)
+    chosen = X @ np.asarray(model.posterior.smoothing_root)
     variance = float(model.posterior.dispersion) * np.einsum("ij,jk,ik->i", X, np.linalg.inv(A), X)
+    variance += np.sum(chosen**2, axis=1)
     return model.predictor.shift + model.scale * eta, model.scale * np.sqrt(variance)
 
 

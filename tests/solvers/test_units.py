@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -79,3 +81,50 @@ def test_what_is_switched_off_has_no_effect(formula: str, wrong: int) -> None:
     off = terms["edf"] < 1e-3
     assert (terms["share"][off] < 1e-6).all()
     assert terms["share"].sum() == pytest.approx(1)
+
+
+@pytest.mark.filterwarnings("ignore:Fitted probabilities are 0 or 1")
+@pytest.mark.parametrize("solver", ["variational", "bcd"])
+@pytest.mark.parametrize("family", ["bernoulli", "poisson"])
+def test_a_weight_of_2_is_the_row_twice_where_the_dispersion_is_known(family: str, solver: str) -> None:
+    data = pair_frame(300, 3, family)
+    weighted, doubled = ak.AdditiveModel(FORMULA, data, family), ak.AdditiveModel(FORMULA, data, family)
+    weighted.fit(data, solver=solver, sample_weight=np.full(300, 2.0), verbose=0)
+    doubled.fit(pd.concat([data, data], ignore_index=True), solver=solver, verbose=0)
+    bands = [model.predict(data, interval=0.9) for model in (weighted, doubled)]
+    np.testing.assert_allclose(bands[0], bands[1], rtol=1e-6, atol=1e-8)
+    tables = [ak.summary(model) for model in (weighted, doubled)]
+    np.testing.assert_allclose(tables[0].terms["edf"], tables[1].terms["edf"], rtol=1e-6, atol=1e-8)
+    assert tables[0].figures["deviance"] == pytest.approx(tables[1].figures["deviance"], rel=1e-8)
+
+
+@pytest.mark.parametrize("family", ["bernoulli", "poisson"])
+def test_a_weight_of_2_is_the_row_twice_for_adam(family: str) -> None:
+    """As far as mini-batches go: a step on all rows, weighted or doubled, is the same step."""
+    data = pair_frame(200, 3, family)
+    models = [ak.AdditiveModel(FORMULA, data, family) for _ in range(2)]
+    options = {"solver": "adam", "shuffle": False, "validation_split": 0.0, "epochs": 5, "verbose": 0}
+    with pytest.warns(ak.AhofmWarning, match="last epoch"):
+        models[0].fit(data, sample_weight=np.full(200, 2.0), batch_size=200, **options)
+    with pytest.warns(ak.AhofmWarning, match="last epoch"):
+        models[1].fit(pd.concat([data, data], ignore_index=True), batch_size=400, **options)
+    np.testing.assert_allclose(models[0].predict(data), models[1].predict(data), rtol=1e-4)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 0.01, 100.0])
+@pytest.mark.parametrize("solver", ["bcd", "adam"])
+@pytest.mark.parametrize("family", ["gaussian", "gamma"])
+def test_no_solver_knows_the_unit_of_weights(family: str, solver: str, unit: float) -> None:
+    data = pair_frame(200, 3, family)
+    weight = np.random.default_rng(0).uniform(0.2, 2.0, 200)
+    options = {"epochs": 5, "callbacks": None} if solver == "adam" else {}
+    edf, means = [], []
+    for factor in (1.0, unit):
+        model = ak.AdditiveModel(FORMULA, data, family=family)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ak.AhofmWarning)  # five epochs are not enough
+            model.fit(data, solver=solver, sample_weight=factor * weight, verbose=0, **options)
+        edf.append(ak.summary(model).figures["edf"])
+        means.append(model.predict(data))
+    assert edf[1] == pytest.approx(edf[0], rel=1e-4)
+    np.testing.assert_allclose(means[1], means[0], rtol=1e-4, atol=1e-4)
