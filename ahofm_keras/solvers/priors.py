@@ -243,7 +243,7 @@ class BlockPrior:
     ) -> Solution:
         """Newton steps on the logarithms of lambda and tau; the evidence never falls."""
         solution = self.solve(gram, rhs, dispersion)
-        lowest = np.maximum(self.start - _RANGE, self.least + min(np.log(dispersion), 0.0))
+        lowest = self.lowest(dispersion)
         for _ in range(steps):
             step = self._newton(solution, dispersion)
             better = None
@@ -265,6 +265,10 @@ class BlockPrior:
             if gain < least_gain:
                 break
         return solution
+
+    def lowest(self, dispersion: float) -> np.ndarray:
+        """`(G, D + 1)`, how low the parameters may be."""
+        return np.maximum(self.start - _RANGE, self.least + min(np.log(dispersion), 0.0))
 
     def switch_off(
         self, solution: Solution, gram: np.ndarray, rhs: np.ndarray, dispersion: float, cost: float = 0.0

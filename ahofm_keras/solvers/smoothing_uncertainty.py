@@ -48,7 +48,7 @@ def smoothing_covariance(
 def _excess(prior: BlockPrior, system: tuple[np.ndarray, np.ndarray], dispersion: float) -> np.ndarray:
     """Covariance of one group with its smoothing integrated out, less that at its smoothing."""
     chosen = prior.solve(*system, dispersion)
-    points = [prior.solve(*system, dispersion, parameters) for parameters in _grid(prior)]
+    points = [prior.solve(*system, dispersion, parameters) for parameters in _grid(prior, dispersion)]
     weights = np.exp([point.evidence for point in points] - np.max([p.evidence for p in points]))
     weights /= weights.sum()
     total = -dispersion * chosen.inverse
@@ -59,15 +59,15 @@ def _excess(prior: BlockPrior, system: tuple[np.ndarray, np.ndarray], dispersion
     return total
 
 
-def _grid(prior: BlockPrior) -> list[np.ndarray]:
-    """Parameters of a prior of one group; several lambdas move together."""
-    free = prior.free[0, :-1]
+def _grid(prior: BlockPrior, dispersion: float) -> list[np.ndarray]:
+    """Parameters of a prior of one group, none below its floor; several lambdas move together."""
+    free, lowest = prior.free[0, :-1], prior.lowest(dispersion)
     points = []
     for smoothing, shrinkage in product(_LAMBDA if free.any() else [0.0], _TAU):
         parameters = prior.start.copy()
         parameters[0, :-1] += np.where(free, smoothing, 0.0)
         parameters[0, -1] += shrinkage
-        points.append(parameters)
+        points.append(np.where(prior.free, np.maximum(parameters, lowest), parameters))
     return points
 
 

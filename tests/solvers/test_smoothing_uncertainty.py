@@ -56,7 +56,7 @@ def test_it_is_the_mixture_over_the_grid(formula: str, monkeypatch: pytest.Monke
     expected = np.zeros_like(gram)
     for group in np.flatnonzero(block.prior.free[:, -1]):
         points = []
-        for part in module._grid(block.prior.only(int(group))):
+        for part in module._grid(block.prior.only(int(group)), dispersion):
             parameters = block.prior.parameters.copy()
             parameters[group] = part[0]
             points.append(dense(block, gram, rhs, parameters, dispersion))
