@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, cached_property
-from operator import attrgetter
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ahofm_keras.families import Family
 from ahofm_keras.solvers.blocks import Block, FactorGroup, LinearBlock, make_groups
-from ahofm_keras.solvers.job import Rows, is_no_worse
+from ahofm_keras.solvers.job import Rows
 from ahofm_keras.solvers.kernels import System, get_kernels
 from ahofm_keras.solvers.reviving import choose_anew, revive_groups
 from ahofm_keras.solvers.rows import CHUNK_ROWS, Chunk, count_cores, read_chunks
@@ -26,8 +25,6 @@ from ahofm_keras.terms import Design
 _LEAST_DISPERSION = 1e-14
 # A mean further from the response, on the scale of the predictor, is not one to linearise at.
 _FAR = 10.0
-# A predictor may lie so far beyond its response, on the scale of the link: exp(-50) is as good as 0.
-_REACH = 50.0
 
 
 class State(NamedTuple):
@@ -89,7 +86,7 @@ class Engine:
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight
         self.total_weight = float(np.sum(weight))
         self.weighted_rows = int(np.count_nonzero(weight))
-        self._average = float(np.mean(rows.y))
+        self.average = float(np.mean(rows.y))
         self.dispersion = 1.0
         self.conceded = 0.0
         self.linear = LinearBlock(design, self.total_weight, random)
@@ -130,7 +127,7 @@ class Engine:
         """
         self.dispersion, self.linear, self.groups = average
         self.average_bound, self.averaged = float(np.mean(bounds)), len(bounds)
-        self._each(lambda chunk: self._evaluate(chunk, random=False))
+        self.each(lambda chunk: self._evaluate(chunk, random=False))
 
     def reset(self) -> None:
         """Come back to where a fit starts."""
@@ -148,9 +145,9 @@ class Engine:
 
     def rebuild(self) -> None:
         """The fit on all rows, from the blocks."""
-        self._each(lambda chunk: self._evaluate(chunk, self.random))
+        self.each(lambda chunk: self._evaluate(chunk, self.random))
 
-    def _each(self, work: Callable[[Chunk], Any]) -> list[Any]:
+    def each(self, work: Callable[[Chunk], Any]) -> list[Any]:
         """Some work on every chunk, several at a time: NumPy computes outside Python's lock."""
         if len(self.chunks) == 1:
             return [work(self.chunks[0])]
@@ -203,7 +200,7 @@ class Engine:
         """
         if self.family.scaled and self.linear_gram is not None:
             return  # the response is its own working response, and weights do not change
-        self._each(lambda chunk: self._linearise(chunk, *self._means(chunk, start, cautious)))
+        self.each(lambda chunk: self._linearise(chunk, *self._means(chunk, start, cautious)))
         self.linear_gram = self._total(self.linear.gram)
 
     def _means(self, chunk: Chunk, start: bool, cautious: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -211,36 +208,9 @@ class Engine:
         mean, eta = self.mean(chunk), chunk.offset + self.scale * chunk.fit()
         if not (start or cautious):
             return mean, eta
-        rough = self.family.rough_mean(chunk.y, self._average)
+        rough = self.family.rough_mean(chunk.y, self.average)
         far = start | (np.abs(chunk.y - mean) > _FAR * self.family.slope(mean))
         return np.where(far, rough, mean), np.where(far, self.family.link_function(rough), eta)
-
-    def is_astray(self) -> bool:
-        """Whether the fit is worse than the intercept alone, or the predictor out of range."""
-        figures = self.deviance(), self._null_deviance, self.total_weight, self.scale
-        return not (is_no_worse(*figures) and self.in_range())
-
-    @cached_property
-    def _null_deviance(self) -> float:
-        """Of the model without terms."""
-        y, weight, offset = (self.on_rows(attrgetter(name)) for name in ("y", "case_weight", "offset"))
-        mean = self.family.null_mean(y, offset - self.shift, weight, self.design.intercept)
-        return float(self.family.unit_deviance(y, mean, np) @ weight)
-
-    def in_range(self) -> bool:
-        """Whether no predictor is on the wrong side of its response, and far beyond it.
-
-        On the right side it may be far: where terms tell classes apart nothing holds it.
-        """
-        if self.family.scaled:
-            return True
-        return all(self._each(self._in_range))
-
-    def _in_range(self, chunk: Chunk) -> bool:
-        rough = self.family.link_function(self.family.rough_mean(chunk.y, self._average))
-        beyond = chunk.offset + self.scale * chunk.fit() - rough
-        wrong = (chunk.y - self.mean(chunk)) * beyond < 0
-        return not np.any((np.abs(beyond) > _REACH) & wrong & (chunk.case_weight > 0))
 
     def _linearise(self, chunk: Chunk, mean: np.ndarray, eta: np.ndarray) -> None:
         if self.family.scaled:
@@ -286,14 +256,14 @@ class Engine:
         def evaluate(chunk: Chunk) -> None:
             chunk.linear = block.evaluate(chunk)
 
-        rhs = sum(self._each(collect))
+        rhs = sum(self.each(collect))
         block.prior.seen = self.linear_gram.diagonal()
         if anew:
             choose_anew(block.prior, self.linear_gram, rhs, self.dispersion)
         if revive:
             revive_groups(block.prior, self.linear_gram, rhs, self.dispersion)
         self._solve(block, self.linear_gram, rhs, adapt)
-        self._each(evaluate)
+        self.each(evaluate)
 
     def update_factors(self, index: int, feature: int, adapt: int = 0, cost: float = 0.0) -> None:
         """All factors of one feature in one order.
@@ -321,7 +291,7 @@ class Engine:
             rest = chunk.target - (chunk.fit() - own.total)
             return own.take_out(feature, blocks, chunk.bases, rest, chunk.weight)
 
-        sums = self._each(take_out)
+        sums = self.each(take_out)
         gram, rhs = sum(gram for gram, _ in sums), sum(rhs for _, rhs in sums)
         return blocks[feature].to_coordinates(gram, rhs)
 
@@ -332,7 +302,7 @@ class Engine:
         def put_in(chunk: Chunk) -> None:
             chunk.moments[index].put_in(block.posterior, chunk.bases[block.position])
 
-        self._each(put_in)
+        self.each(put_in)
 
     def _solve(
         self, block: Block, gram: np.ndarray, rhs: np.ndarray, adapt: int, cost: float = 0.0
@@ -355,7 +325,7 @@ class Engine:
         """
         if self.random and self.family.dispersed:
             if not self.family.scaled:
-                self._each(lambda chunk: self._linearise(chunk, *self._means(chunk, False, False)))
+                self.each(lambda chunk: self._linearise(chunk, *self._means(chunk, False, False)))
             squares = self.expected_squares() + sum(block.penalty(True) for block in self.blocks)
             count = self.weighted_rows + sum(block.prior.size for block in self.blocks)
             self.dispersion = max(squares / count, _LEAST_DISPERSION)
@@ -405,14 +375,6 @@ class Engine:
     def edf(self) -> float:
         """Effective degrees of freedom of all blocks."""
         return float(sum(block.edf.sum() for block in self.blocks))
-
-    def edf_by_order(self) -> dict[int, float]:
-        """Effective degrees of freedom of the linear block (1) and of the interactions of each order."""
-        edf = {1: float(self.linear.edf.sum())}
-        for group in self.groups:
-            own = sum(float(block.edf.sum()) for block in group.blocks)
-            edf[group.order] = edf.get(group.order, 0.0) + own
-        return edf
 
     def active(self) -> int:
         """Number of factors of single features that are not switched off."""

@@ -14,6 +14,7 @@ from ahofm_keras.solvers.engine import Engine, State
 from ahofm_keras.solvers.job import ASTRAY, NOT_CONVERGED, FitJob, Rows
 from ahofm_keras.solvers.posterior import forget_posterior
 from ahofm_keras.solvers.progress import SweepLine
+from ahofm_keras.solvers.sanity import is_in_range
 from ahofm_keras.solvers.weights import write_weights
 from ahofm_keras.terms import LinearTerm
 
@@ -121,7 +122,7 @@ def run_sweeps(
         warn(f"{NOT_CONVERGED} (sweep {epochs}) before it converged. {advice}")
     if engine is not None:
         _warn_of_separation(engine)
-        if not engine.in_range():
+        if not is_in_range(engine):
             warn(
                 f"{ASTRAY}: the predictor of some rows is beyond anything that their response could ask "
                 "for, and coefficients there have no meaning. Leave rare levels out, or write `s()` "

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ahofm_keras.solvers.blocks import FactorGroup
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.priors import COST
+from ahofm_keras.solvers.sanity import is_in_range
 
 _SWEEPS = 2
 
@@ -27,7 +28,7 @@ def attempt(
     engine.update_dispersion()
     for _ in range(_SWEEPS):
         engine.sweep(adapt=1)
-    if score(engine) >= goal and engine.in_range() and is_wanted():
+    if score(engine) >= goal and is_in_range(engine) and is_wanted():
         return True
     engine.restore(before)
     return False

@@ -27,6 +27,7 @@ from ahofm_keras.solvers.posterior import read_posterior, write_posterior
 from ahofm_keras.solvers.priors import COST
 from ahofm_keras.solvers.pruning import drop_idle, prune
 from ahofm_keras.solvers.rows import Chunk
+from ahofm_keras.solvers.sanity import is_astray, is_in_range
 from ahofm_keras.solvers.starts import draw_factors
 from ahofm_keras.solvers.sweeps import Steps, announced, make_engine, run_sweeps
 from ahofm_keras.solvers.trials import score
@@ -93,7 +94,7 @@ def _one_start(engine: Engine, model: Any, job: FitJob, seed: int) -> Steps:
     sizes = sample_sizes(engine.rows)
     if sizes:
         yield from _from_samples(engine, model, job, seed, sizes)
-        if not engine.is_astray():
+        if not is_astray(engine):
             return
         warn(
             f"The fit that a sample of {sizes[0]:,} rows started went astray on all {engine.rows:,}: "
@@ -277,7 +278,7 @@ def _sweep(
         engine.sweep(adapt, revive, cost)
 
     def is_good() -> bool:
-        return worth() >= goal - engine.conceded / engine.total_weight and engine.in_range()
+        return worth() >= goal - engine.conceded / engine.total_weight and is_in_range(engine)
 
     updates = (partial(engine.sweep, adapt, revive, cost), cautiously, engine.update_linear)
     damped(engine, updates, is_good, _HALVINGS)

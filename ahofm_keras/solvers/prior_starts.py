@@ -1,0 +1,107 @@
+"""Where the prior of a block of coefficients starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ahofm_keras.solvers.priors import BlockPrior
+
+# tau at the start, in units of the Gram matrix of a function with variance 1 on each row.
+_START_SHRINKAGE = 1e-3
+# Strength of the weak prior of the intercept, in units of that of other unpenalised coefficients.
+_WEAK_INTERCEPT = 1e-3
+
+
+@dataclass(frozen=True)
+class PriorStart:
+    """Where the prior of one group of coefficients starts.
+
+    Args:
+        penalties: `(d, m)`, what a unit of each margin's lambda adds to the precisions.
+        smoothing: lambda of each margin.
+        rows: n, the sum of the weights of all rows.
+        random: whether tau shrinks what the penalties leave free, and the data chooses.
+        fixed: whether the user gave the lambdas.
+        price: what the evidence must gain from the group, see `BlockPrior`.
+        least: lambda of each margin below which the data may not choose; by default any will do.
+        tied: what tau adds to lambda, see `BlockPrior`.
+        freedom: what a degree of freedom costs where the data chooses how rough the group is; levels of
+            a category are neither rough nor smooth.
+    """
+
+    penalties: np.ndarray
+    smoothing: tuple[float, ...]
+    rows: float
+    random: bool
+    fixed: bool = False
+    price: float = 0.0
+    least: tuple[float, ...] = ()
+    freedom: float = 0.0
+    tied: float = 0.0
+
+    @property
+    def chosen(self) -> bool:
+        """Whether the data chooses."""
+        return self.random and not self.fixed
+
+    def parameters(self) -> tuple[np.ndarray, np.ndarray]:
+        """Logarithms of the lambdas and of tau, in units of the Gram matrix; which the data chooses."""
+        smoothing = self.rows * np.asarray(self.smoothing, float)
+        if self.chosen:
+            smoothing = np.maximum(smoothing, self.rows * np.asarray(self.least or 0.0))
+        shrinkage = self.rows * _START_SHRINKAGE if self.chosen else 0.0
+        if self.random and self.penalties.shape[1]:
+            identity = np.ptp(self.penalties, axis=1) == 0  # one scale, not two
+            shrinkage += float(smoothing[identity] @ self.penalties[identity, 0])
+            smoothing[identity] = 0.0
+        with np.errstate(divide="ignore"):
+            start = np.log(np.append(smoothing, shrinkage))
+        return start, np.isfinite(start) & self.chosen
+
+    def lowest(self) -> np.ndarray:
+        """What the logarithms of the lambdas and of tau may not fall below."""
+        least = np.zeros(len(self.penalties) + 1)
+        least[: len(self.least)] = self.least
+        with np.errstate(divide="ignore"):
+            lowest: np.ndarray = np.log(self.rows * least)
+        return lowest
+
+
+def make_prior(
+    starts: Sequence[PriorStart], rows: float, flat: int = 0, intercept: int = 0
+) -> BlockPrior:
+    """The prior of a block for n rows.
+
+    Args:
+        starts: of the groups.
+        rows: n.
+        flat: number of coefficients with a flat prior, which come before the groups.
+        intercept: number of intercepts, 0 or 1, which come before all.
+    """
+    widths = [start.penalties.shape[1] for start in starts]
+    groups = np.concatenate([np.full(flat, -1), np.repeat(np.arange(len(starts)), widths)])
+    margins = max((len(start.penalties) for start in starts), default=1)
+    eigenvalues = np.zeros((margins, len(groups)))
+    # A margin that a group does not have has the lambda 0. One group at least: something to index.
+    parameters = np.full((max(len(starts), 1), margins + 1), -np.inf)
+    free, least = np.zeros(parameters.shape, bool), np.full(parameters.shape, -np.inf)
+    for group, start in enumerate(starts):
+        own = [*range(len(start.penalties)), margins]
+        eigenvalues[: len(start.penalties), groups == group] = start.penalties
+        parameters[group, own], free[group, own] = start.parameters()
+        least[group, own] = start.lowest()
+    prices, freedom, tied = np.zeros((3, len(parameters)))
+    prices[: len(starts)] = [start.price for start in starts]
+    freedom[: len(starts)] = [start.freedom * start.chosen for start in starts]
+    tied[: len(starts)] = [start.tied * start.chosen for start in starts]
+    seen = np.full(len(groups), rows, float)
+    weak = np.ones(len(groups))
+    weak[:intercept] = _WEAK_INTERCEPT
+    prior = BlockPrior(
+        eigenvalues, groups, parameters, free, prices, least, freedom, tied, seen, rows, weak
+    )
+    # What neither lambda nor tau reaches has a flat prior.
+    return replace(prior, groups=np.where(prior.precisions() > 0, groups, -1))

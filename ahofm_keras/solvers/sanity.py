@@ -1,0 +1,44 @@
+"""Is a fit one that could be meant? What no measure of convergence looks at."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+
+import numpy as np
+
+from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.job import is_no_worse
+from ahofm_keras.solvers.rows import Chunk
+
+# A predictor may lie so far beyond its response, on the scale of the link: exp(-50) is as good as 0.
+_REACH = 50.0
+
+
+def is_astray(engine: Engine) -> bool:
+    """Whether a fit is worse than the intercept alone, or its predictor out of range."""
+    figures = engine.deviance(), _null_deviance(engine), engine.total_weight, engine.scale
+    return not (is_no_worse(*figures) and is_in_range(engine))
+
+
+def is_in_range(engine: Engine) -> bool:
+    """Whether no predictor is on the wrong side of its response, and far beyond it.
+
+    On the right side it may be far: where terms tell classes apart nothing holds it.
+    """
+    if engine.family.scaled:
+        return True
+
+    def in_range(chunk: Chunk) -> bool:
+        rough = engine.family.link_function(engine.family.rough_mean(chunk.y, engine.average))
+        beyond = chunk.offset + engine.scale * chunk.fit() - rough
+        wrong = (chunk.y - engine.mean(chunk)) * beyond < 0
+        return not np.any((np.abs(beyond) > _REACH) & wrong & (chunk.case_weight > 0))
+
+    return all(engine.each(in_range))
+
+
+def _null_deviance(engine: Engine) -> float:
+    """Of the model without terms."""
+    y, weight, offset = (engine.on_rows(attrgetter(name)) for name in ("y", "case_weight", "offset"))
+    mean = engine.family.null_mean(y, offset - engine.shift, weight, engine.design.intercept)
+    return float(engine.family.unit_deviance(y, mean, np) @ weight)
