@@ -114,7 +114,8 @@ def run_sweeps(
             engine.recall(reached)
             _leave_weights(model, engine)
     if engine is not None and not watched:
-        finish(model, engine)
+        with threadpool_limits(1, "blas"):
+            finish(model, engine)
     callbacks.on_train_end(logs)
     if more and not model.stop_training and epochs > first:
         # With further starts no single fit is there to go on from.
