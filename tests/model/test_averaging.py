@@ -17,6 +17,7 @@ from ahofm_keras.effects.parts import Parts
 from ahofm_keras.effects.uncertainty import Uncertainty
 from ahofm_keras.model import fitting
 from ahofm_keras.solvers import averaging
+from ahofm_keras.solvers.kernels import use_kernels
 
 FORMULA = "y ~ s(d) + ahofm(a, b, c, D=3, F=2, k=8, df=6)"
 K = 3
@@ -292,12 +293,13 @@ def test_starts_are_added_until_they_agree(data: pd.DataFrame, monkeypatch: pyte
         found[agreement] = model.design.starts
         if agreement == 0.0001:
             fixed = ak.AdditiveModel(FORMULA, data)
-            fixed.fit(data, restarts=model.design.starts - 1, verbose=0)
-            np.testing.assert_array_equal(
-                model.predict(data, type="link"), fixed.predict(data, type="link")
-            )
-            found_band, fixed_band = (m.predict(data, interval=0.9) for m in (model, fixed))
-            np.testing.assert_allclose(found_band, fixed_band, rtol=1e-9, atol=1e-12)
+            # Up to nine starts pay for compiled loops, three do not: their sums round differently.
+            with use_kernels("numpy"):
+                model = ak.AdditiveModel(FORMULA, data)
+                model.fit(data, verbose=0)
+                fixed.fit(data, restarts=model.design.starts - 1, verbose=0)
+            for kind in ({"type": "link"}, {"interval": 0.9}):
+                np.testing.assert_array_equal(model.predict(data, **kind), fixed.predict(data, **kind))
     assert found[1e9] == 2
     assert 2 < found[0.0001] < 9
     assert found[0.0] == 9
