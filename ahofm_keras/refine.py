@@ -11,15 +11,16 @@ import numpy as np
 import pandas as pd
 
 from ahofm_keras.data import NUMBER, TEXT
-from ahofm_keras.effects.groups import Subset
 from ahofm_keras.effects.names import check_count
 from ahofm_keras.effects.parts import NOTHING, Parts
 from ahofm_keras.errors import DataError, warn
 from ahofm_keras.formula import Formula, TermSpec, parse_formula
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.arguments import check_share, check_unknown
-from ahofm_keras.terms import InteractionTerm, TensorTerm
-from ahofm_keras.terms.asked import with_own_smooth
+from ahofm_keras.terms import TERMS
+from ahofm_keras.terms.groups import FACTORS, PRODUCTS, Subset
+from ahofm_keras.terms.learning import bare
+from ahofm_keras.terms.term_options import with_own_smooth
 from ahofm_keras.transforms import Expression
 
 
@@ -122,7 +123,7 @@ def _check_options(options: dict[str, Any], fit: bool) -> None:
 
 def _orders(model: AdditiveModel, order: Any) -> list[int]:
     """The orders asked for, which some `ahofm()` of the model must have."""
-    known = {own.order for term in model.design.of_kind(InteractionTerm) for own in term.orders}
+    known = {own.order for own in model.design.layout.only.orders}
     if not known:
         raise DataError(
             "The model has no interactions to refine: its formula has no `ahofm()`. Exact ones can be "
@@ -143,11 +144,10 @@ def _orders(model: AdditiveModel, order: Any) -> list[int]:
 
 def _choose(parts: Parts, orders: list[int], top: int, least: float) -> list[list[Expression]]:
     """Features of the strongest interactions of `ahofm()` terms; warns where there are few."""
-    terms = {term.name: term for term in parts.model.design.terms}
-    exact = {frozenset(g.members) for g in parts.groups if isinstance(terms[g.source[0]], TensorTerm)}
+    exact = {frozenset(g.members) for g in parts.groups if g.kind == PRODUCTS and len(g.members) > 1}
     total = parts.total_variance
     screened = Parts(parts.model)
-    screened.groups = [g for g in parts.groups if isinstance(terms[g.source[0]], InteractionTerm)]
+    screened.groups = [g for g in parts.groups if g.kind == FACTORS]
     shares: dict[Subset, float] = {}
     for order in orders:
         subsets = screened.subsets(order)
@@ -250,7 +250,8 @@ def _basis_of(
     """`bs` and `knots` of a feature of an `ahofm()`: its own, else those of the feature's `s()`."""
     if _is_category(model, feature):
         return {"bs": None, "knots": None}
-    found = with_own_smooth(spec, feature, parsed.terms)
+    own = [term for term in parsed.terms if term.kind == "s" and term.features == (feature,)]
+    found = with_own_smooth(spec, feature, own[0] if own else None)
     return {option: found.get(option) for option in ("bs", "knots")}
 
 
@@ -272,28 +273,17 @@ def _plain(value: Any) -> Any:
 
 def _main_terms(model: AdditiveModel, parsed: Formula) -> list[str]:
     """The terms of a formula with the main effects of its interaction terms in place of them."""
-    own = {_bare(feature) for spec in parsed.terms if _is_main(spec) for feature in spec.features}
+    main = [spec for spec in parsed.terms if TERMS[spec.kind].is_main_effect(spec)]
+    own = {bare(feature) for spec in main for feature in spec.features}
     terms = [] if parsed.intercept else ["0"]
     for spec in parsed.terms:
         if spec.kind not in ("ahofm", "hofm"):
             terms.append(spec.source.written[slice(*spec.span)] if spec.call else spec.label)
         elif spec.options.get("main", True):
-            missing = [feature for feature in spec.features if _bare(feature) not in own]
-            own.update(map(_bare, missing))
+            missing = [feature for feature in spec.features if bare(feature) not in own]
+            own.update(map(bare, missing))
             terms += [_main_effect(model, spec, feature) for feature in missing]
     return terms
-
-
-def _is_main(spec: TermSpec) -> bool:
-    """Whether a term holds the main effect of each of its features."""
-    if spec.kind == "te":
-        return not spec.options["pure"]
-    return spec.kind == "s" or (spec.kind == "linear" and len(spec.features) == 1)
-
-
-def _bare(feature: Expression) -> Expression:
-    """A feature without the `C()` around it."""
-    return feature.arguments[0] if feature.is_category else feature
 
 
 def _main_effect(model: AdditiveModel, spec: TermSpec, feature: Expression) -> str:

@@ -11,18 +11,8 @@ import pandas as pd
 from ahofm_keras.diagnostics.draws import generator
 from ahofm_keras.diagnostics.neighbours import find_neighbours, surface_test
 from ahofm_keras.diagnostics.rows import CheckedRows
-from ahofm_keras.effects.uncertainty import count_coefficients, linear_starts
 from ahofm_keras.model import AdditiveModel
-from ahofm_keras.tensors import shape_coordinates
-from ahofm_keras.terms import (
-    InteractionTerm,
-    LinearTerm,
-    PenalisedTerm,
-    SmoothTerm,
-    TensorTerm,
-    Variable,
-)
-from ahofm_keras.terms.variables import places_of
+from ahofm_keras.terms import Span, Term, Variable
 from ahofm_keras.transforms import evaluate_expression, quote_column
 
 # Those of mgcv's `k.check`.
@@ -138,19 +128,18 @@ def _find_uses(model: AdditiveModel) -> list[_Use]:
     by_fit = model.recall("posterior_by") == "variational"
     for variable in variables:
         has_main = bool(variable.products) or any(
-            _holds_main(term) and set(places_of(term)) & set(variable.places)
-            for term in model.design.terms
+            term.holds_main and set(term.features) & set(variable.places) for term in model.design.terms
         )
         for place, feature in zip(variable.places, variable.features, strict=True):
-            terms = tuple(term for term in model.design.terms if place in places_of(term))
+            terms = tuple(term for term in model.design.terms if place in term.features)
             edf = max(_degrees_of_freedom(model, term, place) for term in terms)
             largest, distinct = len(feature.eigenvalues), feature.distinct
             surfaces = () if variable.is_category else _surfaces(terms, variables)
             size = feature.basis.size
-            chosen = by_fit and not any(getattr(term, "fixed", False) for term in terms)
+            chosen = by_fit and not any(_is_fixed(model, term) for term in terms)
             uses.append(_Use(variable, terms, size, largest, edf, has_main, distinct, surfaces, chosen))
         if not variable.features and not variable.is_category:
-            terms = tuple(term for term in model.design.of_kind(LinearTerm) if _holds(term, variable))
+            terms = tuple(term for term in model.design.terms if _holds(term, variable))
             size = len(variable.products)
             uses.append(_Use(variable, terms, size, size, float(size)))
     return uses
@@ -158,58 +147,56 @@ def _find_uses(model: AdditiveModel) -> list[_Use]:
 
 def _surfaces(terms: tuple[Any, ...], variables: list[Variable]) -> tuple[tuple[Variable, ...], ...]:
     """Variables of each tensor product, where all terms are such."""
-    if not all(isinstance(term, TensorTerm) for term in terms):
+    if not all(term.is_surface for term in terms):
         return ()
-    return tuple(tuple(v for v in variables if set(v.places) & set(t.places)) for t in terms)
+    return tuple(tuple(v for v in variables if set(v.places) & set(t.features)) for t in terms)
 
 
-def _holds_main(term: Any) -> bool:
-    """Whether a term has functions of each of its features alone."""
-    return isinstance(term, SmoothTerm) or (isinstance(term, TensorTerm) and not term.pure)
+def _is_fixed(model: AdditiveModel, term: Term) -> bool:
+    """Whether the user gave the smoothing of a term."""
+    layout = model.design.layout.only
+    if term.name in layout.by_name:
+        return layout.by_name[term.name].block.fixed
+    return any(order.fixed for order in layout.orders_of(term))
 
 
-def _holds(term: LinearTerm, variable: Variable) -> bool:
+def _holds(term: Term, variable: Variable) -> bool:
+    """Whether a term has a design column of a variable."""
     own = {factor for product in variable.products for factor, _ in product}
-    return any(factor in own for factor in term.factors)
+    return term.parametric is not None and any(f in own for f in term.parametric.factors)
 
 
-def _degrees_of_freedom(model: AdditiveModel, term: Any, place: int) -> float:
+def _degrees_of_freedom(model: AdditiveModel, term: Term, place: int) -> float:
     """Reached by a smooth, one factor, or a surface along one margin at its best place on the others.
 
     Where no posterior tells, the df of the term's lambda.
     """
     layer: Any = model.posterior if model.has_posterior else None
-    j = places_of(term).index(place)
-    if isinstance(term, PenalisedTerm):
+    layout, j = model.design.layout.only, term.features.index(place)
+    span = layout.by_name.get(term.name)
+    if span is not None:
         if layer is None:
-            return float(np.atleast_1d(term.df)[j])
-        edf = np.moveaxis(_coefficient_edf(model, term), j, 0)
-        own = edf if term.pure else edf[1:]  # the constant is no function of the margin
+            return span.block.df[j]
+        edf = np.moveaxis(_coefficient_edf(model, span), j, 0)
+        own = edf if span.block.pure else edf[1:]  # the constant is no function of the margin
         return float(own.sum(axis=0).max())
-    if layer is None:
-        return float(max(order.df[j] for order in term.orders))
-    before = 0
-    for other in model.design.of_kind(InteractionTerm):
-        if other is term:
-            break
-        before += len(other.orders)
-    orders = range(before, before + len(term.orders))
-    return float(max(layer.edf_in_fit(order)[j].max() for order in orders))
+    orders = layout.orders_of(term)
+    if layer is None or not orders:
+        return float(max((order.df[j] for order in orders), default=np.nan))
+    places = [layout.order_index[order.key] for order in orders]
+    return float(max(layer.edf_in_fit(own)[j].max() for own in places))
 
 
-def _coefficient_edf(model: AdditiveModel, term: PenalisedTerm) -> np.ndarray:
-    """Degrees of freedom of a term's coefficients, an axis a margin."""
-    start, count = linear_starts(model)[term.name], count_coefficients(model.design, term)
-    edf = np.asarray(model.posterior.linear_edf)[start : start + count]  # type: ignore[union-attr]
-    widths = [len(model.design.features[place].eigenvalues) for place in term.places]
-    return shape_coordinates(edf, widths, term.pure)
+def _coefficient_edf(model: AdditiveModel, span: Span) -> np.ndarray:
+    """Degrees of freedom of a term's coefficients, one axis per margin."""
+    edf = np.asarray(model.posterior.linear_edf)[span.where]  # type: ignore[union-attr]
+    return span.block.shaped(edf)
 
 
 def _verdict(use: _Use) -> str:
     """What to do where residuals still have shape, in words."""
     name = use.variable.label
-    linear = [term for term in use.terms if isinstance(term, LinearTerm)]
-    if linear or use.size == 1:
+    if any(term.parametric is not None for term in use.terms) or use.size == 1:
         return f"Residuals still have shape along `{name}`, which is linear: try a smooth of it."
     if not use.has_main and not use.surfaces:
         return f"Residuals still have shape along `{name}`, which only interacts: give it a smooth too."
@@ -245,7 +232,7 @@ def _verdict_on_spare(use: _Use, larger: str) -> str:
 
 
 def _where(use: _Use, size: int) -> tuple[str, str]:
-    smooth = [term for term in use.terms if isinstance(term, SmoothTerm)]
+    smooth = [term for term in use.terms if term.holds_main and not term.is_surface]
     if smooth:
         return f"`{smooth[0].label}`", f"k={size}"
     name = quote_column(use.variable.label) if use.variable.expression.is_column else use.variable.label

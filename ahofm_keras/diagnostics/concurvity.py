@@ -9,14 +9,9 @@ import pandas as pd
 from scipy import stats
 from scipy.linalg import cho_factor, cho_solve
 
-from ahofm_keras.bases import center_basis, evaluate_basis
 from ahofm_keras.diagnostics.draws import generator
 from ahofm_keras.diagnostics.rows import CheckedRows, quietly_predict
 from ahofm_keras.model import AdditiveModel
-from ahofm_keras.tensors import row_products
-from ahofm_keras.terms import InteractionTerm, LinearTerm, PenalisedTerm
-from ahofm_keras.terms.linear import design_columns
-from ahofm_keras.transforms import evaluate_expression
 
 _ROWS = 10_000
 # Directions that hold less than this share of a term's largest are rounding.
@@ -60,32 +55,19 @@ def concurvity_frame(model: AdditiveModel, rows: CheckedRows, seed: int) -> pd.D
 def read_blocks(model: AdditiveModel, columns: dict[str, np.ndarray]) -> list[Block]:
     """What each term is made of; columns of one term stand side by side."""
     blocks: list[Block] = []
-    if not any(isinstance(t, PenalisedTerm | LinearTerm | InteractionTerm) for t in model.design.terms):
+    if not any(term.column_labels for term in model.design.terms):
         return blocks
     contributions = quietly_predict(model, columns, type="terms")
-    for term in model.design.terms:
-        if isinstance(term, PenalisedTerm):
-            margins = [_centred(model, place, columns) for place in term.places]
-            functions = row_products(margins, term.pure).T
-        elif isinstance(term, LinearTerm):
-            functions = design_columns(term.factors, term.columns, columns, np) / np.asarray(term.scale)
-        elif isinstance(term, InteractionTerm):
-            for label in term.column_labels:
-                fitted = contributions[label].to_numpy()
-                blocks.append(Block(label, fitted[:, None], fitted, is_space=False))
+    spans = model.design.layout.only.by_name
+    for term in model.design.only.terms:
+        if term.name in spans:
+            functions = spans[term.name].block.on_columns(columns)
+            blocks.append(Block(term.label, functions, contributions[term.label].to_numpy()))
             continue
-        else:
-            continue
-        blocks.append(Block(term.label, functions, contributions[term.label].to_numpy()))
+        for label in term.column_labels:
+            fitted = contributions[label].to_numpy()
+            blocks.append(Block(label, fitted[:, None], fitted, is_space=False))
     return blocks
-
-
-def _centred(model: AdditiveModel, place: int, columns: dict[str, np.ndarray]) -> np.ndarray:
-    """Functions of a feature of the design with mean zero over the rows, `(r, n)`."""
-    feature = model.design.features[place]
-    values = np.asarray(evaluate_expression(feature.expression, columns))
-    functions = evaluate_basis(feature.basis, values)
-    return (functions @ center_basis(functions.mean(axis=0))).T
 
 
 def measure_concurvity(blocks: list[Block]) -> pd.DataFrame:

@@ -12,7 +12,6 @@ from scipy import stats
 from ahofm_keras.diagnostics.rows import CheckedRows, rows_outside
 from ahofm_keras.effects.parts import Parts
 from ahofm_keras.model import AdditiveModel
-from ahofm_keras.terms import InteractionTerm
 
 _BINS = 10
 _LEAST_ROWS_A_BIN = 10
@@ -226,15 +225,14 @@ def _rank_lines(model: AdditiveModel) -> Iterator[Line]:
     if model.record is None or model.record.solver != "variational":
         return
     used = {group.source: len(group.kept) for group in Parts(model).groups}
-    for term in model.design.of_kind(InteractionTerm):
-        for place, order in enumerate(term.orders):
-            count, name = used.get((term.name, place), 0), term.column_labels[place]
-            text = (
-                f"All factors of {name} are in use, F = {order.rank}: its surfaces may need more, and "
-                "bands do not hold what is missing. Raise `F`."
-            )
-            full = count == order.slots
-            yield _line(f"factors of order {order.order}", count, f"< {order.slots}", full, text)
+    for order in model.design.layout.only.orders:
+        count = used.get(order.key, 0)
+        text = (
+            f"All factors of {order.label} are in use, F = {order.rank}: its surfaces may need more, "
+            "and bands do not hold what is missing. Raise `F`."
+        )
+        full = count == order.slots
+        yield _line(f"factors of order {order.order}", count, f"< {order.slots}", full, text)
 
 
 def _row_lines(model: AdditiveModel, rows: CheckedRows, residuals: pd.DataFrame) -> Iterator[Line]:

@@ -14,7 +14,6 @@ from ahofm_keras.effects.parts import Parts
 from ahofm_keras.effects.rows import functions_on
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
-from ahofm_keras.terms import OffsetTerm
 from ahofm_keras.transforms import evaluate_expression
 
 # Smaller than this, in standard deviations of the link, a contribution is what is left of a part that
@@ -75,8 +74,8 @@ def explain(model: AdditiveModel, row: Any, top: int = 5) -> Explanation:
     functions = functions_on(parts, columns)
     values = [_text(evaluate_expression(v.expression, columns)[0]) for v in parts.variables]
     lines: list[Line] = [("intercept", "", 0, parts.constant)]
-    for term in model.design.of_kind(OffsetTerm):
-        lines.append((term.label, "", 0, float(term.evaluate(columns)[0])))
+    for label, offset in model.design.only.offsets.items():
+        lines.append((label, "", 0, float(evaluate_expression(offset, columns)[0])))
     main = parts.subsets(1)
     for (variable,), own in zip(main, parts.evaluate_many(main, functions)[:, 0], strict=True):
         lines.append((parts.label([variable]), values[variable], 1, float(own)))

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from scipy.ndimage import binary_dilation
 
-from ahofm_keras.effects.groups import Subset
 from ahofm_keras.effects.names import known_names, unknown_feature
 from ahofm_keras.effects.parts import Parts
 from ahofm_keras.errors import DataError, warn
 from ahofm_keras.terms import Margin, Variable, cell_of
+from ahofm_keras.terms.groups import Subset
 
 # A point is near data if rows lie within this many cells of it.
 _NEAR = 2

@@ -5,9 +5,9 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any
 
-from ahofm_keras.effects.groups import Subset
 from ahofm_keras.effects.parts import Parts
 from ahofm_keras.errors import DataError, did_you_mean
+from ahofm_keras.terms.groups import Subset
 
 
 def find_subset(parts: Parts, features: tuple[str, ...]) -> Subset:

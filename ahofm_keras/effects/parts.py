@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from ahofm_keras.effects.groups import Group, Subset, read_groups
+from ahofm_keras.effects.groups import read_groups
 from ahofm_keras.effects.variances import order_variance, subset_variances
 from ahofm_keras.errors import DataError, NotFittedError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.moments import elementary_symmetric
-from ahofm_keras.terms import Margin, Margins, Variable
+from ahofm_keras.terms import Group, Margin, Margins, Variable
+from ahofm_keras.terms.groups import Subset
 
 # A mean that is smaller than this share of the spread is rounding: the functions are centred.
 _CENTRED = 1e-7

@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from ahofm_keras.effects.groups import Subset
 from ahofm_keras.effects.parts import Parts
 from ahofm_keras.effects.ranking import over
 from ahofm_keras.effects.rows import ReadRows, read_rows
 from ahofm_keras.terms import Variable
+from ahofm_keras.terms.groups import Subset
 
 _ROWS = 4000
 # Products of each size within a part: at most so many, and one for so many rows.

@@ -11,7 +11,6 @@ import pandas as pd
 from scipy import stats
 
 from ahofm_keras.effects.grids import make_axis, near_data, read_at
-from ahofm_keras.effects.groups import Subset
 from ahofm_keras.effects.names import check_count, check_order, find_subset
 from ahofm_keras.effects.parts import NOTHING, Parts
 from ahofm_keras.effects.purify import Purification, purify_parts
@@ -20,6 +19,7 @@ from ahofm_keras.effects.uncertainty import Uncertainty
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.arguments import check_level
+from ahofm_keras.terms.groups import Subset
 
 # Points along each axis, by order.
 _POINTS = {1: 120, 2: 50, 3: 25}

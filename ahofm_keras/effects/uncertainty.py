@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ahofm_keras.effects.groups import CENTRES, Group, Subset, places_by_start
+from ahofm_keras.effects.groups import places_by_start
 from ahofm_keras.effects.parts import Parts
-from ahofm_keras.tensors import count_products
-from ahofm_keras.terms import Design, InteractionTerm, LinearTerm, PenalisedTerm
+from ahofm_keras.terms.groups import DESIGN, FACTORS, PRODUCTS, Group, Subset
 
 
 class Uncertainty:
@@ -31,8 +30,7 @@ class Uncertainty:
         self.parts = parts
         self.model = parts.model
         self.layer: Any = parts.model.posterior
-        self.terms = {term.name: term for term in self.model.design.terms}
-        self.starts = linear_starts(self.model)
+        self.layout = self.model.design.layout.only
         self._covariances: dict[tuple[Any, ...], np.ndarray] = {}
 
     @cached_property
@@ -44,8 +42,8 @@ class Uncertainty:
         """Of the part of a subset on a grid, from the functions `(m, n_j)` along each of its axes."""
         variance = self._linear_variance(subset, functions)
         for index in self.parts.groups_with(subset):
-            term = self.terms[self.parts.groups[index].source[0]]
-            if isinstance(term, InteractionTerm) and self.parts.rest(index, subset) is not None:
+            factorized = self.parts.groups[index].kind == FACTORS
+            if factorized and self.parts.rest(index, subset) is not None:
                 variance = variance + self._interaction_variance(index, subset, functions)
         return self.model.scale * np.sqrt(np.maximum(variance, 0.0))
 
@@ -69,15 +67,14 @@ class Uncertainty:
         places, rows = [np.zeros(0, int)], [np.zeros((0, points))]
         for index in self.parts.groups_with(subset):
             group, rest = self.parts.groups[index], self.parts.rest(index, subset)
-            term = self.terms[group.source[0]]
-            if rest is None or group.source[1] == CENTRES:
+            if rest is None or group.kind not in (PRODUCTS, DESIGN):
                 continue
-            start = self.starts.get(term.name, 0)
-            if isinstance(term, PenalisedTerm):
+            start = self.layout.by_name[group.source[0]].where.start
+            if group.kind == PRODUCTS:
                 places.append(start + group.kept)
                 rows.append(self._products(group, subset, functions))
-            elif isinstance(term, LinearTerm):
-                product = (rest / np.asarray(term.scale)[group.kept])[:, None]
+            else:
+                product = (rest * group.unit)[:, None]
                 for variable, values in zip(subset, functions, strict=True):
                     factors = self.parts.factors(index, variable, values)
                     product = (product[:, :, None] * factors[:, None]).reshape(len(rest), -1)
@@ -160,7 +157,7 @@ class Uncertainty:
         """Of the coefficients of a group's factors of member j, `(F r, F r)`; every part asks for it."""
         key = group.source, j, tuple(group.kept)
         if key not in self._covariances:
-            root = self.layer.factor_root(self.places[group.source], j, group.kept)[:, :size]
+            root = self.layer.factor_root(self.layout.order_index[group.source], j, group.kept)[:, :size]
             flat = root.reshape(len(group.kept) * size, -1)
             self._covariances[key] = flat @ flat.T
         return self._covariances[key]
@@ -193,30 +190,6 @@ class Uncertainty:
                     spread[a, b] += C * np.outer(means[a - 1], means[b - 1])
             means = [means[0], *(means[a] + m * means[a - 1] for a in range(1, missing + 1))]
         return means[missing], spread[missing, missing]
-
-    @cached_property
-    def places(self) -> dict[tuple[str, int], int]:
-        """Position of each order among all orders of all interaction terms."""
-        terms = self.model.design.of_kind(InteractionTerm)
-        keys = [(term.name, place) for term in terms for place in range(len(term.orders))]
-        return {key: place for place, key in enumerate(keys)}
-
-
-def linear_starts(model: Any) -> dict[str, int]:
-    """Where the coefficients of each linear and penalised term start in the linear block."""
-    starts, place = {}, int(model.design.intercept)
-    for term in model.design.of_kind(LinearTerm):
-        starts[term.name] = place
-        place += len(term.columns)
-    for term in model.design.penalised():
-        starts[term.name] = place
-        place += count_coefficients(model.design, term)
-    return starts
-
-
-def count_coefficients(design: Design, term: PenalisedTerm) -> int:
-    """Number of coefficients of a smooth or tensor product in the linear block."""
-    return count_products([len(design.features[place].eigenvalues) for place in term.places], term.pure)
 
 
 def _outer(first: np.ndarray, second: np.ndarray) -> np.ndarray:

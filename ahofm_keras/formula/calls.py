@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from ahofm_keras.formula.expressions import ExpressionReader
 from ahofm_keras.formula.habits import ARGUMENTS, TERMS, hint, hint_for_value
-from ahofm_keras.formula.margins import check_margins, order_by_margin, said_of_margin
-from ahofm_keras.formula.options import TERM_CALLS, TermCall, check_orders, list_features, sort_orders
+from ahofm_keras.formula.options import TERM_CALLS, OptionError, TermCall, feature_name, list_features
 from ahofm_keras.formula.source import shorten
 from ahofm_keras.formula.spec import TermSpec
 from ahofm_keras.transforms import Expression
-
-# What a user may have meant who gave a term another number of features than it takes.
-_HINTS = {
-    "s": " A surface is written `te(x1, x2)` or `ti(x1, x2)`, many interactions `ahofm(x1, x2, x3)`.",
-    "te": " A smooth of one feature is written `s(x)`.",
-}
 
 
 def read_call(reader: ExpressionReader) -> TermSpec:
@@ -44,17 +37,12 @@ class _CallReader:
         features = tuple(self._feature(argument) for argument in self.node.args)
         self._check_features(features)
         options = {**self._options(), **self.call.fixed}
-        if self.call.kind in ("ahofm", "hofm"):
-            names = [_plain(feature) for feature in features]
-            self._check_keys(names)
-            reason = check_orders(self.name, options, names)
-            if reason:
-                raise self.error(reason, self.node)
-            options = sort_orders(options)
-        if self.call.kind == "s":
-            self._check_smooth(features[0], options)
-        if self.call.kind == "te":
-            options = self._margins(features, options)
+        self._check_keys([feature_name(feature) for feature in features])
+        if self.call.finish is not None:
+            try:
+                options = self.call.finish(self.name, features, options)
+            except OptionError as error:
+                raise self.error(str(error), self.node) from None
         snippet = self.reader.snippet
         return TermSpec(self.call.kind, features, options, self.name, snippet.source, snippet.span)
 
@@ -73,42 +61,13 @@ class _CallReader:
             wanted = f"{least}" if least == most else f"at least {least}"
             plural = "feature" if wanted == "1" else "features"
             message = f"`{self.name}()` takes {wanted} {plural}, received {len(features)}."
-            message += _HINTS.get(self.call.kind, "") if features else ""
+            message += self.call.hint if features else ""
             raise self.error(message, self.node)
         seen: set[Expression] = set()
         for feature, node in zip(features, self.node.args, strict=True):
             if feature in seen:
                 raise self.error(f"`{feature}` stands twice in `{self.name}()`.", node)
             seen.add(feature)
-
-    def _margins(self, features: tuple[Expression, ...], options: dict[str, Any]) -> dict[str, Any]:
-        """The options of a tensor product, checked, one value a margin where they differ."""
-        names = [_plain(feature) for feature in features]
-        self._check_keys(names)
-        reason = check_margins(self.name, options, names)
-        if reason:
-            raise self.error(reason, self.node)
-        options = order_by_margin(options, names)
-        for place, feature in enumerate(features):
-            self._check_basis(feature, said_of_margin(options, place))
-        return options
-
-    def _check_smooth(self, feature: Expression, options: dict[str, Any]) -> None:
-        if "df" in options and "sp" in options:
-            raise self.error("`s()` takes `df` or `sp`, not both.", self.node)
-        self._check_basis(feature, options)
-
-    def _check_basis(self, feature: Expression, options: Mapping[str, Any]) -> None:
-        """Categories have no knots, and no basis but that of their levels."""
-        if feature.is_category and options.get("bs", "re") != "re":
-            message = f'`{feature}` is a category: leave out `bs`, or use bs="re".'
-            raise self.error(message, self.node)
-        unused = sorted({"k", "knots"} & set(options))
-        if unused and options.get("bs") == "re":
-            raise self.error(f'`{unused[0]}` has no meaning with bs="re".', self.node)
-        if unused and feature.is_category:
-            message = f"`{unused[0]}` has no meaning for the category `{feature}`."
-            raise self.error(message, self.node)
 
     def _options(self) -> dict[str, Any]:
         options: dict[str, Any] = {}
@@ -184,8 +143,3 @@ class _CallReader:
 
 def _pairs(node: ast.Dict) -> Iterable[tuple[ast.expr | None, ast.expr]]:
     return zip(node.keys, node.values, strict=True)
-
-
-def _plain(feature: Expression) -> str:
-    """A feature's name as dicts of options write it: the column's own name where it is one."""
-    return feature.arguments[0] if feature.is_column else str(feature)

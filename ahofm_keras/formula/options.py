@@ -1,4 +1,7 @@
-"""The terms that a formula may call: how many features they take, and which keyword arguments."""
+"""The terms that a formula may call: how many features they take, and which keyword arguments.
+
+`TERM_CALLS` holds the calls of the terms that come with the package; `register_term` adds others.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,18 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
-from ahofm_keras.formula.margins import is_by_margin
+from ahofm_keras.formula.margins import check_margins, is_by_margin, order_by_margin, said_of_margin
+from ahofm_keras.transforms import Expression
 
 KNOTS = ("adaptive", "even", "quantile")
 BASES = ("ps", "cp", "re")
 
 Check = Callable[[Any], str | None]
+Options = dict[str, Any]
+
+
+class OptionError(ValueError):
+    """Options that do not go together; the formula shows the place."""
 
 
 @dataclass(frozen=True)
@@ -25,12 +34,17 @@ class TermCall:
         features: least and greatest number of features (None: any number).
         options: keyword argument -> check that gives what it must be, or None where it is right.
         fixed: options that the name itself sets (`afm` is `ahofm` with D=2).
+        finish: `(name, features, options) -> options` as the term wants to have them; raises an
+            `OptionError` where they do not go together.
+        hint: what a user may have meant who gave another number of features.
     """
 
     kind: str
     features: tuple[int, int | None]
     options: Mapping[str, Check] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    finish: Callable[[str, tuple[Expression, ...], Options], Options] | None = None
+    hint: str = ""
 
 
 def _is_number(value: Any) -> bool:
@@ -160,6 +174,52 @@ _TENSOR = {
     "sp": _or_margins(_number(0, strictly=False), may_miss=False),
 }
 
+
+def feature_name(feature: Expression) -> str:
+    """A feature's name as dicts of options write it: the column's own name where it is one."""
+    return feature.arguments[0] if feature.is_column else str(feature)
+
+
+def check_basis(feature: Expression, options: Mapping[str, Any]) -> None:
+    """Raise where options ask for knots of a category, or for another basis than that of its levels."""
+    if feature.is_category and options.get("bs", "re") != "re":
+        raise OptionError(f'`{feature}` is a category: leave out `bs`, or use bs="re".')
+    unused = sorted({"k", "knots"} & set(options))
+    if unused and options.get("bs") == "re":
+        raise OptionError(f'`{unused[0]}` has no meaning with bs="re".')
+    if unused and feature.is_category:
+        raise OptionError(f"`{unused[0]}` has no meaning for the category `{feature}`.")
+
+
+def _finish_smooth(name: str, features: tuple[Expression, ...], options: Options) -> Options:
+    if "df" in options and "sp" in options:
+        raise OptionError(f"`{name}()` takes `df` or `sp`, not both.")
+    check_basis(features[0], options)
+    return options
+
+
+def _finish_tensor(name: str, features: tuple[Expression, ...], options: Options) -> Options:
+    """The options of a tensor product, one value per margin where they differ."""
+    names = [feature_name(feature) for feature in features]
+    reason = check_margins(name, options, names)
+    if reason:
+        raise OptionError(reason)
+    options = order_by_margin(options, names)
+    for place, feature in enumerate(features):
+        check_basis(feature, said_of_margin(options, place))
+    return options
+
+
+def _finish_interaction(name: str, features: tuple[Expression, ...], options: Options) -> Options:
+    reason = check_orders(name, options, [feature_name(feature) for feature in features])
+    if reason:
+        raise OptionError(reason)
+    return sort_orders(options)
+
+
+_SURFACES = " A surface is written `te(x1, x2)` or `ti(x1, x2)`, many interactions `ahofm(x1, x2, x3)`."
+_ONE_FEATURE = " A smooth of one feature is written `s(x)`."
+
 TERM_CALLS: dict[str, TermCall] = {
     "s": TermCall(
         "s",
@@ -171,15 +231,22 @@ TERM_CALLS: dict[str, TermCall] = {
             "knots": _knots,
             "sp": _number(0, strictly=False),
         },
+        finish=_finish_smooth,
+        hint=_SURFACES,
     ),
-    "te": TermCall("te", (2, None), _TENSOR, {"pure": False}),
-    "ti": TermCall("te", (2, None), _TENSOR, {"pure": True}),
-    "ahofm": TermCall("ahofm", (2, None), {**_ORDERS, **_AFM}),
-    "afm": TermCall("ahofm", (2, None), _AFM, {"D": 2}),
-    "hofm": TermCall("hofm", (2, None), {**_ORDERS, **_FM}),
-    "fm": TermCall("hofm", (2, None), _FM, {"D": 2}),
+    "te": TermCall("te", (2, None), _TENSOR, {"pure": False}, _finish_tensor, _ONE_FEATURE),
+    "ti": TermCall("te", (2, None), _TENSOR, {"pure": True}, _finish_tensor, _ONE_FEATURE),
+    "ahofm": TermCall("ahofm", (2, None), {**_ORDERS, **_AFM}, {}, _finish_interaction),
+    "afm": TermCall("ahofm", (2, None), _AFM, {"D": 2}, _finish_interaction),
+    "hofm": TermCall("hofm", (2, None), {**_ORDERS, **_FM}, {}, _finish_interaction),
+    "fm": TermCall("hofm", (2, None), _FM, {"D": 2}, _finish_interaction),
     "offset": TermCall("offset", (1, 1)),
 }
+
+
+def calls_of(kind: str) -> dict[str, TermCall]:
+    """The calls of a kind of term that comes with the package."""
+    return {name: call for name, call in TERM_CALLS.items() if call.kind == kind}
 
 
 def check_orders(name: str, options: Mapping[str, Any], features: list[str]) -> str | None:

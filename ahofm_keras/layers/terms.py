@@ -344,6 +344,14 @@ class Linear(keras.layers.Layer):
             name="kernel", shape=(self.stop - self.start,), initializer="zeros"
         )
 
+    def coordinates(self) -> np.ndarray:
+        """The weights, one per column."""
+        return np.asarray(self.kernel)
+
+    def assign_coordinates(self, values: np.ndarray) -> None:
+        """Set the weights."""
+        self.kernel.assign(values)
+
     def call(self, design: Array) -> Array:
         return ops.matmul(design[:, self.start : self.stop], self.kernel[:, None])
 

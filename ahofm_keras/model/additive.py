@@ -51,7 +51,7 @@ from ahofm_keras.penalties import DF_KINDS
 from ahofm_keras.serving import export_saved_model
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.storage import written_whole
-from ahofm_keras.terms import Design, InteractionTerm
+from ahofm_keras.terms import Design
 from ahofm_keras.transforms import Expression
 
 # Numbers of a posterior, 32 MB of them: a larger one is made when a fit or a file has something for it.
@@ -173,7 +173,7 @@ class AdditiveModel(RememberingModel):
 
     def _ranks(self) -> list[int]:
         """Number of factors of all orders of all interaction terms."""
-        return [order.slots for term in self.design.of_kind(InteractionTerm) for order in term.orders]
+        return [order.slots for order in self.design.layout.only.orders]
 
     def use_starts(self, starts: int) -> None:
         """Make room for the factors of several fits, whose average the model is to be.
@@ -185,8 +185,10 @@ class AdditiveModel(RememberingModel):
             return
         self.design = self.design.with_starts(starts)
         self.remember(design=self.design.to_json())
-        for term in self.design.of_kind(InteractionTerm):
-            self.get_layer(term.name).resize([order.slots for order in term.orders])
+        layout = self.design.layout.only
+        for name in dict.fromkeys(order.name for order in layout.orders):
+            slots = [order.slots for order in layout.orders if order.name == name]
+            self.get_layer(name).resize(slots)
         self._named_outputs.forget_functions()
         if self._posterior is not None:
             self._posterior.resize(self._ranks(), starts)

@@ -17,7 +17,7 @@ from ahofm_keras.layers import Posterior
 from ahofm_keras.solvers.adam import make_optimizer
 from ahofm_keras.solvers.choice import LARGEST_BLOCK, largest_block
 from ahofm_keras.solvers.posterior import forget_posterior
-from ahofm_keras.terms import Design, InteractionTerm
+from ahofm_keras.terms import Design
 
 
 class CompiledModel(keras.Model):
@@ -155,9 +155,9 @@ class CompiledModel(keras.Model):
     def _starts_in_file(self) -> int | None:
         """How many starts the numbers of factors in the last file are those of."""
         found = {
-            rank / order.rank
-            for term in self.design.of_kind(InteractionTerm)
-            for rank, order in zip(self.get_layer(term.name).ranks_in_file, term.orders, strict=False)
+            self.get_layer(order.name).ranks_in_file[order.index] / order.rank
+            for order in self.design.layout.only.orders
+            if order.index < len(self.get_layer(order.name).ranks_in_file)
         }
         starts = found.pop() if len(found) == 1 else 0.5
         return int(starts) if starts == int(starts) else None

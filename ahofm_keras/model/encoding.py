@@ -11,9 +11,7 @@ import tensorflow as tf
 
 from ahofm_keras.model.graph import Graph
 from ahofm_keras.model.streams import BatchCheck
-
-# Places, design columns and offsets of rows, arrays whose first axis is that of the rows.
-Encoded = tuple[np.ndarray, ...]
+from ahofm_keras.terms import EncodedRows
 
 _ROWS = 65_536
 
@@ -23,17 +21,18 @@ class Encoder:
 
     def __init__(self, graph: Graph) -> None:
         self._inputs = graph.inputs
-        self._layers = list(graph.encoders)
+        self._layers = {name: layer for name, (layer, _) in graph.encoders.items()}
         self._run = keras.Function(graph.inputs, graph.encoded)
 
-    def encode(self, columns: Mapping[str, np.ndarray]) -> Encoded:
-        """Places, design columns and offsets of columns in memory, by chunks of rows."""
+    def encode(self, columns: Mapping[str, np.ndarray]) -> EncodedRows:
+        """Columns in memory, encoded by chunks of rows."""
         rows = len(next(iter(columns.values())))
-        chunks = []
+        chunks: dict[str, list[np.ndarray]] = {name: [] for name in self._layers}
         for start in range(0, rows, _ROWS):
             part = {name: values[start : start + _ROWS] for name, values in columns.items()}
-            chunks.append([layer.encode(part) for layer in self._layers])
-        return tuple(np.concatenate(parts) for parts in zip(*chunks, strict=True))
+            for name, layer in self._layers.items():
+                chunks[name].append(layer.encode(part))
+        return EncodedRows({name: np.concatenate(parts) for name, parts in chunks.items()}, rows)
 
     def encode_stream(
         self, dataset: tf.data.Dataset, check: BatchCheck, with_response: bool

@@ -32,7 +32,6 @@ from ahofm_keras.solvers.choice import MINI_BATCHES, check_solver
 from ahofm_keras.solvers.job import ASTRAY, NOT_CONVERGED, Rows, is_no_worse
 from ahofm_keras.solvers.laplace import can_have_laplace, write_laplace
 from ahofm_keras.solvers.posterior import forget_posterior
-from ahofm_keras.terms import InteractionTerm
 
 VALIDATION_SHARE = 0.15
 LAPLACE = "laplace"
@@ -296,7 +295,7 @@ def make_job(
 def _may_average(model: Any, training: Rows | tf.data.Dataset, request: FitRequest, solver: str) -> bool:
     """Whether starts are averaged by default; `AdditiveModel.fit` says when."""
     followed = request.epochs is not None or bool(request.callbacks)
-    interacting = bool(model.design.of_kind(InteractionTerm))
+    interacting = bool(model.design.layout.only.orders)
     goes_on = model.has_posterior and model.design.starts == 1
     affordable = _most_starts(training) > 1
     return solver == "variational" and interacting and affordable and not followed and not goes_on
@@ -334,10 +333,9 @@ def _look_back(model: Any, rows: Rows | tf.data.Dataset, request: FitRequest, so
 def _warn_of_switched_off(model: Any, solver: str) -> None:
     """Where all factors are 0 so is the gradient: a fit that goes on from there leaves them at 0."""
     off = [
-        f"`{label}`"
-        for term in model.design.of_kind(InteractionTerm)
-        for label, factors in zip(term.column_labels, model.get_layer(term.name).factors, strict=True)
-        if not np.any(factors)
+        f"`{order.label}`"
+        for order in model.design.layout.only.orders
+        if not np.any(model.get_layer(order.name).factors[order.index])
     ]
     if off:
         warn(

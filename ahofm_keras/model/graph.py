@@ -1,40 +1,30 @@
-"""Design + family -> the functional graph: inputs, places, bases, terms, predictor, response."""
+"""Design + family -> the functional graph: inputs, places, bases, terms, predictors, response."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from typing import Any
 
 import keras
 
 from ahofm_keras.layers import (
     BasisExpansion,
-    FactorizedInteraction,
-    Linear,
     Offset,
     ParametricColumns,
     Positions,
     Posterior,
     Predictor,
     Response,
-    Smooth,
-    TensorProduct,
 )
 from ahofm_keras.layers.inputs import RawColumns
-from ahofm_keras.tensors import count_products
-from ahofm_keras.terms import (
-    Design,
-    Feature,
-    InteractionTerm,
-    LinearTerm,
-    OffsetTerm,
-    PenalisedTerm,
-    SmoothTerm,
-    TensorTerm,
-)
+from ahofm_keras.terms import Columns, Design, Feature, InteractionOrder, Sources
+from ahofm_keras.transforms import Expression
 
+# Between the seeds of terms with random weights.
+_SEED_STEP = 1000
 _DTYPES = {"number": "float64", "text": "string", "boolean": "bool"}
 
 Tensor = Any
@@ -49,6 +39,44 @@ class Bases:
     place: dict[int, tuple[int, int]]
 
 
+class TermInputs:
+    """The tensors that a term may start from.
+
+    Args:
+        raw: raw columns, by name.
+        bases: basis expansions.
+        columns: design columns of all terms `(n, C)`, or None.
+        sources: what the design knows of both.
+        seed: of random weights.
+    """
+
+    def __init__(
+        self,
+        raw: dict[str, Tensor],
+        bases: Bases,
+        columns: Tensor | None,
+        sources: Sources,
+        seed: int,
+    ) -> None:
+        self.raw = raw
+        self.bases = bases
+        self.columns = columns
+        self.sources = sources
+        self._seeds = count(seed, _SEED_STEP)
+
+    def bases_of(self, positions: Sequence[int]) -> tuple[list[tuple[int, int]], list[Tensor]]:
+        """The basis expansions that hold some features, and where each feature stands among them."""
+        places = [self.bases.place[position] for position in positions]
+        groups = sorted({group for group, _ in places})
+        return [(groups.index(group), within) for group, within in places], [
+            self.bases.tensors[group] for group in groups
+        ]
+
+    def next_seed(self) -> int:
+        """A seed that no other term has."""
+        return next(self._seeds)
+
+
 @dataclass(frozen=True)
 class Graph:
     """The tensors of a model that others start from or stop at.
@@ -56,29 +84,39 @@ class Graph:
     Args:
         inputs: raw columns by name, each of shape `()`; the tensor's own name is the column's, with
             what Keras does not allow in a name (`/`) replaced.
-        encoders: what never changes in training: places, design columns, offset, as far as they occur,
-            by the layers that compute them.
+        encoders: what never changes in training: `positions` on the axes of bases, design `columns`, and
+            the `offset` of each predictor, as far as they occur, by the layers that compute them.
         contributions: tensor `(n, c)` of each term, by layer name, inside the model's scale.
-        link: the predictor.
-        response: the mean.
-        predictor: the layer that holds the intercept.
+        links: the predictors, by parameter of the family.
+        response: the mean; with several predictors all parameters `(n, K)`.
+        predictors: the layers that hold the intercepts, by parameter of the family.
         bases: basis expansions, and where each feature stands among them.
         columns: design columns of the linear terms, or None.
     """
 
     inputs: dict[str, Tensor]
-    encoders: dict[RawColumns, Tensor]
+    encoders: dict[str, tuple[RawColumns, Tensor]]
     contributions: dict[str, Tensor]
-    link: Tensor
+    links: dict[str, Tensor]
     response: Tensor
-    predictor: Predictor
+    predictors: dict[str, Predictor]
     bases: Bases
     columns: Tensor | None
 
     @property
+    def link(self) -> Tensor:
+        """The first predictor, that of the mean."""
+        return next(iter(self.links.values()))
+
+    @property
+    def predictor(self) -> Predictor:
+        """The layer of the first predictor."""
+        return next(iter(self.predictors.values()))
+
+    @property
     def encoded(self) -> list[Tensor]:
         """What training and prediction of rows in memory start from."""
-        return list(self.encoders.values())
+        return [tensor for _, tensor in self.encoders.values()]
 
 
 def build_graph(design: Design, family: str, shift: float, scale: float, seed: int) -> Graph:
@@ -86,25 +124,26 @@ def build_graph(design: Design, family: str, shift: float, scale: float, seed: i
     inputs = _inputs(design)
     taken = {tensor.name for tensor in inputs.values()} | {term.name for term in design.terms}
     free = partial(_free_name, taken=taken)
-    encoders: dict[RawColumns, Tensor] = {}
+    encoders: dict[str, tuple[RawColumns, Tensor]] = {}
     bases = _expand_bases(design, inputs, encoders, free)
+    columns = _design_columns(design, inputs, encoders, free)
+    sources = TermInputs(inputs, bases, columns, design.sources, seed)
     contributions: dict[str, Tensor] = {}
-    for seed_step, term in enumerate(design.of_kind(InteractionTerm)):
-        contributions[term.name] = _interaction(term, design, bases, seed + 1000 * seed_step)
-    for term in design.of_kind(SmoothTerm):
-        contributions[term.name] = _smooth(term, design, bases)
-    for term in design.of_kind(TensorTerm):
-        contributions[term.name] = _tensor(term, design, bases)
-    linear, columns = _linear_terms(design, inputs, encoders, free)
-    contributions |= linear
-    offset = _offset(design, inputs, encoders, free)
-    ordered = {
-        term.name: contributions[term.name] for term in design.terms if term.name in contributions
-    }
-    predictor = Predictor(shift, scale, design.intercept, name=free("predictor"))
-    link = predictor(list(ordered.values()), offset)
-    response = Response(family, name=free("response"))(link)
-    return Graph(inputs, encoders, ordered, link, response, predictor, bases, columns)
+    predictors: dict[str, Predictor] = {}
+    links: dict[str, Tensor] = {}
+    for name, own in design.predictors.items():
+        suffix = f"_{name}" if predictors else ""
+        offset = _offset(list(own.offsets.values()), f"offset{suffix}", inputs, encoders, free)
+        parts = {term.name: term.connect(sources) for term in own.terms if term.offset is None}
+        contributions |= parts
+        # Only the first, which is that of the mean, has the response's shift and scale.
+        units = (0.0, 1.0) if predictors else (shift, scale)
+        layer = Predictor(*units, own.intercept, name=free(f"predictor{suffix}"))
+        predictors[name] = layer
+        links[name] = layer(list(parts.values()), offset)
+    several = list(links.values()) if len(links) > 1 else next(iter(links.values()))
+    response = Response(family, name=free("response"))(several)
+    return Graph(inputs, encoders, contributions, links, response, predictors, bases, columns)
 
 
 def _inputs(design: Design) -> dict[str, Tensor]:
@@ -125,14 +164,18 @@ def _free_name(name: str, taken: set[str]) -> str:
 
 
 def _expand_bases(
-    design: Design, inputs: dict[str, Tensor], encoders: dict[RawColumns, Tensor], free: Naming
+    design: Design,
+    inputs: dict[str, Tensor],
+    encoders: dict[str, tuple[RawColumns, Tensor]],
+    free: Naming,
 ) -> Bases:
     if not design.features:
         return Bases([], {})
     pairs = [(feature.expression, feature.basis) for feature in design.features]
     used = {name: inputs[name] for e, _ in pairs for name in e.columns()}
     layer = Positions(pairs, name=free("positions"))
-    places = encoders[layer] = layer(used)
+    places = layer(used)
+    encoders["positions"] = layer, places
     groups: dict[tuple[int | None, bool], list[int]] = {}
     for position, feature in enumerate(design.features):
         groups.setdefault(_group(feature), []).append(position)
@@ -167,115 +210,47 @@ def _expansion(
     )
 
 
-def _smooth(term: SmoothTerm, design: Design, bases: Bases) -> Tensor:
-    group, within = bases.place[term.feature]
-    feature = design.features[term.feature]
-    layer = Smooth(within, feature.transform, feature.eigenvalues, term.smoothing, name=term.name)
-    return layer(bases.tensors[group])
-
-
-def _tensor(term: TensorTerm, design: Design, bases: Bases) -> Tensor:
-    places, tensors = _choose_bases(term.features, bases)
-    features = [design.features[position] for position in term.features]
-    layer = TensorProduct(
-        places,
-        [feature.transform for feature in features],
-        [feature.eigenvalues for feature in features],
-        term.smoothing,
-        term.pure,
-        name=term.name,
-    )
-    return layer(tensors)
-
-
-def _choose_bases(
-    positions: tuple[int, ...], bases: Bases
-) -> tuple[list[tuple[int, int]], list[Tensor]]:
-    """The basis expansions that hold some features, and where each feature stands among them."""
-    places = [bases.place[position] for position in positions]
-    groups = sorted({group for group, _ in places})
-    return [(groups.index(group), within) for group, within in places], [
-        bases.tensors[group] for group in groups
-    ]
-
-
-def _interaction(term: InteractionTerm, design: Design, bases: Bases, seed: int) -> Tensor:
-    places, tensors = _choose_bases(term.features, bases)
-    features = [design.features[position] for position in term.features]
-    layer = FactorizedInteraction(
-        places,
-        [feature.transform for feature in features],
-        [feature.eigenvalues for feature in features],
-        [
-            {"order": order.order, "rank": order.slots, "smoothing": list(order.smoothing)}
-            for order in term.orders
-        ],
-        seed=seed,
-        name=term.name,
-    )
-    return layer(tensors)
-
-
-def _linear_terms(
-    design: Design, inputs: dict[str, Tensor], encoders: dict[RawColumns, Tensor], free: Naming
-) -> tuple[dict[str, Tensor], Tensor | None]:
-    terms: list[LinearTerm] = design.of_kind(LinearTerm)
-    if not terms:
-        return {}, None
-    config = [
-        {
-            "factors": [(factor.expression, factor.levels) for factor in term.factors],
-            "columns": term.columns,
-            "centre": term.centre,
-            "scale": term.scale,
-        }
-        for term in terms
-    ]
-    used = {
-        name: inputs[name]
-        for term in terms
-        for factor in term.factors
-        for name in factor.expression.columns()
-    }
-    layer = ParametricColumns(config, name=free("parametric_columns"))
-    columns = encoders[layer] = layer(used)
-    contributions, start = {}, 0
-    for term in terms:
-        stop = start + len(term.columns)
-        contributions[term.name] = Linear(start, stop, name=term.name)(columns)
-        start = stop
-    return contributions, columns
+def _design_columns(
+    design: Design,
+    inputs: dict[str, Tensor],
+    encoders: dict[str, tuple[RawColumns, Tensor]],
+    free: Naming,
+) -> Tensor | None:
+    """Design columns of all terms that have some, side by side as `Design.sources` says."""
+    designs = [term.parametric for term in design.terms if term.parametric is not None]
+    if not designs:
+        return None
+    expressions = [factor.expression for own in designs for factor in own.factors]
+    used = {name: inputs[name] for expression in expressions for name in expression.columns()}
+    layer = ParametricColumns([own.config() for own in designs], name=free("parametric_columns"))
+    columns = layer(used)
+    encoders["columns"] = layer, columns
+    return columns
 
 
 def _offset(
-    design: Design, inputs: dict[str, Tensor], encoders: dict[RawColumns, Tensor], free: Naming
+    expressions: Sequence[Expression],
+    name: str,
+    inputs: dict[str, Tensor],
+    encoders: dict[str, tuple[RawColumns, Tensor]],
+    free: Naming,
 ) -> Tensor | None:
-    terms: list[OffsetTerm] = design.of_kind(OffsetTerm)
-    if not terms:
+    if not expressions:
         return None
-    used = {name: inputs[name] for term in terms for name in term.expression.columns()}
-    layer = Offset([term.expression for term in terms], name=free("offset"))
-    offset = encoders[layer] = layer(used)
+    used = {column: inputs[column] for expression in expressions for column in expression.columns()}
+    layer = Offset(expressions, name=free(name))
+    offset = layer(used)
+    encoders[name] = layer, offset
     return offset
-
-
-def _random_effect(term: PenalisedTerm, design: Design) -> list[float] | None:
-    """Eigenvalues of the penalty where a term is a random effect, of which there may be new levels."""
-    feature = design.features[term.places[0]]
-    is_random = isinstance(term, SmoothTerm) and feature.basis.kind == "re"
-    return feature.eigenvalues.tolist() if is_random else None
 
 
 def count_posterior(design: Design) -> int:
     """How many numbers the posterior of a design holds, but for small ones."""
-    linear = int(design.intercept) + sum(len(term.columns) for term in design.of_kind(LinearTerm))
-    for penalised in design.penalised():
-        widths = [design.features[position].transform.shape[1] for position in penalised.places]
-        linear += count_products(widths, penalised.pure)
-    total = linear**2
-    for term in design.of_kind(InteractionTerm):
-        width = max(design.features[position].transform.shape[1] for position in term.features)
-        total += sum(len(term.features) * order.slots * order.rank * width**2 for order in term.orders)
+    layout = design.layout.only
+    total = layout.size**2
+    for order in layout.orders:
+        width = max(len(feature.eigenvalues) for feature in order.features)
+        total += len(order.features) * order.slots * order.rank * width**2
     return total
 
 
@@ -287,26 +262,32 @@ def attach_posterior(graph: Graph, design: Design, starts: int) -> tuple[Posteri
         design: of the model.
         starts: how many fits' factors have covariances of their own.
     """
-    penalised = [
-        {
-            "pure": term.pure,
-            "features": [list(graph.bases.place[position]) for position in term.places],
-            "transforms": [design.features[position].transform for position in term.places],
-            "eigenvalues": _random_effect(term, design),
-        }
-        for term in design.penalised()
-    ]
-    interactions = [
-        {
-            "order": order.order,
-            "rank": order.slots,
-            "starts": starts,
-            "features": [list(graph.bases.place[position]) for position in term.features],
-            "transforms": [design.features[position].transform for position in term.features],
-        }
-        for term in design.of_kind(InteractionTerm)
-        for order in term.orders
-    ]
-    columns = sum(len(term.columns) for term in design.of_kind(LinearTerm))
-    layer = Posterior(design.intercept, columns, penalised, interactions, name="posterior")
+    layout, intercept = design.layout.only, int(design.only.intercept)
+    layer = Posterior(
+        bool(intercept),
+        layout.unpenalised - intercept,
+        [_penalised(span.block, graph.bases) for span in layout.penalised],
+        [_order(order, starts, graph.bases) for order in layout.orders],
+        name="posterior",
+    )
     return layer, layer(graph.bases.tensors, graph.columns)
+
+
+def _penalised(block: Columns, bases: Bases) -> dict[str, Any]:
+    first = block.features[0]
+    return {
+        "pure": block.pure,
+        "features": [list(bases.place[position]) for position in block.positions],
+        "transforms": [feature.transform for feature in block.features],
+        "eigenvalues": first.eigenvalues.tolist() if block.is_random_effect else None,
+    }
+
+
+def _order(order: InteractionOrder, starts: int, bases: Bases) -> dict[str, Any]:
+    return {
+        "order": order.order,
+        "rank": order.slots,
+        "starts": starts,
+        "features": [list(bases.place[position]) for position in order.positions],
+        "transforms": [feature.transform for feature in order.features],
+    }

@@ -14,7 +14,7 @@ from ahofm_keras.errors import DataError, warn
 from ahofm_keras.families import Family
 from ahofm_keras.formula import Formula, parse_formula
 from ahofm_keras.model.reading import learn_response, read_response_columns
-from ahofm_keras.terms import OffsetTerm, fit_terms
+from ahofm_keras.terms import fit_terms
 from ahofm_keras.transforms import quote_column
 
 # Fewer rows may agree by chance.
@@ -59,7 +59,7 @@ def learn_state(
     design = fit_terms(
         parsed, columns, kinds, levels=levels, df_kind=df_kind, extrapolation=extrapolation
     )
-    offset = sum((term.evaluate(columns) for term in design.of_kind(OffsetTerm)), start=0.0)
+    offset = design.only.offset(columns) if design.only.offsets else 0.0
     state = {
         "formula": parsed.text,
         "response": response.to_json(),

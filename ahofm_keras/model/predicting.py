@@ -15,10 +15,9 @@ from ahofm_keras.families import Family
 from ahofm_keras.intervals import band_of_link, band_of_mean, predictive_spread
 from ahofm_keras.layers import Posterior
 from ahofm_keras.model.arguments import check_choice, check_level
-from ahofm_keras.model.encoding import Encoded
 from ahofm_keras.model.graph import Graph
 from ahofm_keras.solvers.job import Rows
-from ahofm_keras.terms import Design
+from ahofm_keras.terms import Design, EncodedRows
 
 PREDICTION_TYPES = ("response", "link", "terms")
 PREDICTION_ROWS = 8192
@@ -89,7 +88,7 @@ class Outputs:
             **({"uncertainty": self.uncertainty()} if with_uncertainty else {}),
         }
 
-    def run(self, name: str, batches: Iterable[Encoded]) -> dict[str, np.ndarray]:
+    def run(self, name: str, batches: Iterable[Iterable[Any]]) -> dict[str, np.ndarray]:
         """`"mean"`, `"terms"`, `"uncertainty"` or `"given_smoothing"` of batches of encoded rows."""
         run = self._function(name)
         parts = [run(list(encoded)) for encoded in batches]
@@ -108,8 +107,8 @@ class Outputs:
 
 
 def batches_of(
-    rows: Encoded | tf.data.Dataset, size: int, steps: int | None = None
-) -> Iterator[Encoded]:
+    rows: EncodedRows | tf.data.Dataset, size: int, steps: int | None = None
+) -> Iterator[Iterable[Any]]:
     """Batches of encoded rows, all or the first ones; those of a dataset as they come.
 
     Rows in memory are sliced here: a dataset of one batch takes longer to set up than to predict.
@@ -118,9 +117,9 @@ def batches_of(
         for (encoded,) in rows.take(-1 if steps is None else steps):
             yield encoded
         return
-    starts = range(0, len(rows[0]), size)
+    starts = range(0, len(rows), size)
     for start in starts if steps is None else starts[:steps]:
-        yield tuple(array[start : start + size] for array in rows)
+        yield rows.take(slice(start, start + size))
 
 
 def terms_frame(predicted: dict[str, np.ndarray], intercept: float) -> pd.DataFrame:

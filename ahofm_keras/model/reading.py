@@ -12,7 +12,7 @@ from ahofm_keras.data import TEXT, kind_of, read_columns, split_rows
 from ahofm_keras.errors import DataError, warn
 from ahofm_keras.families import Family
 from ahofm_keras.solvers.job import Rows
-from ahofm_keras.terms import Design, LinearTerm, OffsetTerm
+from ahofm_keras.terms import Design
 from ahofm_keras.terms.features import LARGEST, check_finite
 from ahofm_keras.transforms import Expression, evaluate_expression, learn_expression
 
@@ -36,8 +36,9 @@ def read_inputs(design: Design, data: Any, extrapolation: str) -> Columns:
 
 def _check_expressions(design: Design, columns: Columns) -> None:
     expressions = [feature.expression for feature in design.features]
-    expressions += [f.expression for term in design.of_kind(LinearTerm) for f in term.factors]
-    expressions += [term.expression for term in design.of_kind(OffsetTerm)]
+    for term in design.terms:
+        expressions += [f.expression for f in term.parametric.factors] if term.parametric else []
+        expressions += [term.offset] if term.offset else []
     for expression in dict.fromkeys(expressions):
         if not expression.is_column and not expression.is_category:
             check_finite(expression, _evaluate(expression, columns), columns)
@@ -53,8 +54,9 @@ def _report_unseen_levels(design: Design, columns: Columns) -> None:
     for feature in design.features:
         if feature.basis.kind == "re":
             levels[feature.expression] = feature.basis.levels
-    for term in design.of_kind(LinearTerm):
-        levels |= {f.expression: f.levels for f in term.factors if f.levels}
+    for term in design.terms:
+        factors = term.parametric.factors if term.parametric else ()
+        levels |= {f.expression: f.levels for f in factors if f.levels}
     notes = []
     for expression, known in levels.items():
         values = _evaluate(expression, columns)

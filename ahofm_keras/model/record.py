@@ -11,7 +11,6 @@ import numpy as np
 
 from ahofm_keras.families import Family
 from ahofm_keras.solvers.job import Rows
-from ahofm_keras.terms import OffsetTerm
 
 # Training rows that a model remembers while it is in memory, at most.
 SAMPLE_ROWS = 10_000
@@ -124,16 +123,16 @@ def _means(model: Any, rows: Rows) -> np.ndarray:
     """Mean response of encoded rows."""
     parts = []
     for start in range(0, len(rows), _BATCH_ROWS):
-        batch = tuple(array[start : start + _BATCH_ROWS] for array in rows.encoded)
-        parts.append(keras.ops.convert_to_numpy(model(batch)))
+        batch = rows.encoded.take(slice(start, start + _BATCH_ROWS))
+        parts.append(keras.ops.convert_to_numpy(model(tuple(batch))))
     return np.concatenate(parts)
 
 
 def null_means(model: Any, rows: Rows) -> np.ndarray:
     """Means of the model that has an intercept and the offset only."""
     family: Family = model.family
-    offset = rows.encoded[-1] if model.design.of_kind(OffsetTerm) else 0.0
-    return family.null_mean(rows.y, offset, rows.weight, model.design.intercept)
+    offset = rows.encoded.offset if rows.encoded.has_offset else 0.0
+    return family.null_mean(rows.y, offset, rows.weight, model.design.only.intercept)
 
 
 def degrees_of_freedom(model: Any) -> float | None:

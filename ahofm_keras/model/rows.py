@@ -10,12 +10,12 @@ from ahofm_keras.data import read_columns
 from ahofm_keras.errors import DataError
 from ahofm_keras.families import Family
 from ahofm_keras.model.beside import in_row_order, response_of
-from ahofm_keras.model.encoding import Encoded, Encoder
+from ahofm_keras.model.encoding import Encoder
 from ahofm_keras.model.reading import read_inputs, read_weight
 from ahofm_keras.model.record import Sample, take_sample
 from ahofm_keras.model.streams import BatchCheck, check_stream
 from ahofm_keras.solvers.job import Rows
-from ahofm_keras.terms import Design
+from ahofm_keras.terms import Design, EncodedRows
 from ahofm_keras.transforms import Expression
 
 
@@ -84,7 +84,7 @@ class RowReader:
         x, y, weight = (*parts, None, None)[:3]
         return self.with_response(x, y, weight)
 
-    def without_response(self, x: Any) -> Encoded | tf.data.Dataset:
+    def without_response(self, x: Any) -> EncodedRows | tf.data.Dataset:
         """Encoded rows to predict; a dataset stays one, of tuples with one entry."""
         if isinstance(x, tf.data.Dataset):
             return self._stream(x, with_response=False)

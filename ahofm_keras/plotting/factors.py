@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from ahofm_keras.effects import Parts
-from ahofm_keras.effects.groups import Group
 from ahofm_keras.effects.names import check_order, find_subset
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
@@ -32,7 +31,8 @@ from ahofm_keras.plotting.theme import (
     styled,
     tidy,
 )
-from ahofm_keras.terms import InteractionTerm
+from ahofm_keras.terms import Group
+from ahofm_keras.terms.groups import FACTORS
 
 _PANEL = (4.2, 3.2)
 _MOST_LINES = 6
@@ -96,15 +96,15 @@ def factor_data(model: AdditiveModel, feature: str, order: int | None = None) ->
     values = levels_of(own) if own.is_category else grid.at[own.label]
     functions = own.functions(values)
     frames, off = [], {}
-    for term, group in _groups(parts, variable, order):
+    for label, slots, group in _groups(parts, variable, order):
         strength = factor_strengths(parts, group)
         phi = group.weight_of(variable).T @ functions
         ranked = np.argsort(-strength, kind="stable")
         kept = [(place, f) for place, f in enumerate(ranked, start=1) if np.abs(phi[f]).max() > 0]
-        off[term.label, group.order] = term.orders[group.source[1]].slots - len(kept)
+        off[label, group.order] = slots - len(kept)
         for place, f in kept:
             points = {"factor": place, "value": values, "phi": phi[f], "strength": strength[f]}
-            frames.append(pd.DataFrame({"term": term.label, "order": group.order, **points}))
+            frames.append(pd.DataFrame({"term": label, "order": group.order, **points}))
     if not frames:
         of_order = "" if order is None else f" of order {order}"
         why = "the fit switched its factors off" if off else f"it is in no `ahofm()`{of_order}"
@@ -130,13 +130,14 @@ def _switched_off(frame: pd.DataFrame, shown: tuple[str, int], last: bool) -> st
     return "; ".join(texts)
 
 
-def _groups(parts: Parts, variable: int, order: int | None) -> Iterator[tuple[InteractionTerm, Group]]:
-    """Orders of interaction terms that a variable is in."""
-    terms = {term.name: term for term in parts.model.design.of_kind(InteractionTerm)}
+def _groups(parts: Parts, variable: int, order: int | None) -> Iterator[tuple[str, int, Group]]:
+    """Orders of interaction terms that a variable is in: the term, its room for factors, the group."""
+    labels = {term.name: term.label for term in parts.model.design.only.terms}
+    layout = parts.model.design.layout.only
     for group in parts.groups:
-        term = terms.get(group.source[0])
-        if term is not None and variable in group.members and order in (None, group.order):
-            yield term, group
+        if group.kind == FACTORS and variable in group.members and order in (None, group.order):
+            slots = layout.orders[layout.order_index[group.source]].slots
+            yield labels[group.source[0]], slots, group
 
 
 def factor_strengths(parts: Parts, group: Group) -> np.ndarray:

@@ -11,18 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ahofm_keras.effects.groups import CENTRES, Group, places_by_start
+from ahofm_keras.effects.groups import places_by_start
 from ahofm_keras.effects.parts import Parts
-from ahofm_keras.effects.uncertainty import linear_starts
 from ahofm_keras.report.encoding import pack
-from ahofm_keras.terms import (
-    Feature,
-    InteractionTerm,
-    LinearTerm,
-    OffsetTerm,
-    PenalisedTerm,
-    Variable,
-)
+from ahofm_keras.terms import Feature, Group, Variable
+from ahofm_keras.terms.groups import CENTRES, DESIGN, FACTORS, PRODUCTS
 
 Json = dict[str, Any]
 
@@ -43,8 +36,8 @@ def describe_arithmetic(parts: Parts) -> Json:
         "variables": [_variable(*pair) for pair in zip(parts.variables, parts.means, strict=True)],
         "groups": [_group(group, means) for group, means in _used_groups(parts)],
         "offsets": [
-            {"label": term.label, "expression": term.expression.to_json()}
-            for term in parts.model.design.of_kind(OffsetTerm)
+            {"label": label, "expression": offset.to_json()}
+            for label, offset in parts.model.design.only.offsets.items()
         ],
         "largest_order": parts.largest_order,
     }
@@ -122,7 +115,7 @@ def describe_posterior(parts: Parts) -> Json | None:
         "dispersion": float(layer.dispersion) * model.scale**2,
         "linear": _pack_root(layer.linear_roots * model.scale),
         "size": len(np.asarray(layer.linear_edf)),
-        "intercept": bool(model.design.intercept),
+        "intercept": bool(model.design.only.intercept),
         "groups": [_uncertain_group(parts, group) for group, _ in _used_groups(parts)],
     }
 
@@ -136,33 +129,34 @@ def _covariances(parts: Parts) -> int:
     """Number of covariances of the model."""
     sizes = [len(np.asarray(parts.model.posterior.linear_edf))]  # type: ignore[union-attr]
     for group, _ in _used_groups(parts):
-        if isinstance(_term(parts, group), InteractionTerm):
+        if group.kind == FACTORS:
             sizes += [len(group.kept) * _width(parts, place) for place in group.features]
     return sum(size * (size + 1) // 2 for size in sizes)
 
 
 def _uncertain_group(parts: Parts, group: Group) -> Json:
     """Where the coefficients of a group stand in the linear block, or the covariances of its factors."""
-    model, term = parts.model, _term(parts, group)
-    if group.source[1] == CENTRES:
-        return {"kind": "centres"}
+    model, layout = parts.model, parts.model.design.layout.only
+    if group.kind == CENTRES:
+        return {"kind": group.kind}
     columns = _columns(parts, group)
-    if isinstance(term, PenalisedTerm):
-        places = linear_starts(model)[term.name] + group.kept
-        return {"kind": "products", "places": pack(places, "i4"), "columns": columns}
-    if isinstance(term, LinearTerm):
+    if group.kind in (PRODUCTS, DESIGN):
+        places = layout.by_name[group.source[0]].where.start + group.kept
+    if group.kind == PRODUCTS:
+        return {"kind": group.kind, "places": pack(places, "i4"), "columns": columns}
+    if group.kind == DESIGN:
         return {
-            "kind": "linear",
-            "places": (linear_starts(model)[term.name] + group.kept).tolist(),
-            "centre": np.asarray(term.centre)[group.kept].tolist(),
-            "scale": np.asarray(term.scale)[group.kept].tolist(),
+            "kind": group.kind,
+            "places": places.tolist(),
+            "centre": group.centre.tolist(),
+            "scale": (1 / group.unit).tolist(),
         }
-    place = _place_of_order(parts, group)
+    place = layout.order_index[group.source]
     packed = []
     for j, feature in enumerate(group.features):
         root = model.posterior.factor_root(place, j, group.kept)[:, : _width(parts, feature)]  # type: ignore
         packed.append(_pack_root(root.reshape(-1, root.shape[2])))
-    return {"kind": "factors", "columns": columns, "roots": packed}
+    return {"kind": group.kind, "columns": columns, "roots": packed}
 
 
 def _columns(parts: Parts, group: Group) -> list[list[int]]:
@@ -171,20 +165,6 @@ def _columns(parts: Parts, group: Group) -> list[list[int]]:
     pairs = zip(group.members, group.features, strict=False)
     slices = [parts.variables[variable].columns_of(feature) for variable, feature in pairs]
     return [[own.start, own.stop] for own in slices]
-
-
-def _place_of_order(parts: Parts, group: Group) -> int:
-    """Position of a group's order among all orders of all interaction terms."""
-    keys = [
-        (term.name, place)
-        for term in parts.model.design.terms
-        for place in range(len(getattr(term, "orders", ())))
-    ]
-    return keys.index(group.source)
-
-
-def _term(parts: Parts, group: Group) -> Any:
-    return next(term for term in parts.model.design.terms if term.name == group.source[0])
 
 
 def _width(parts: Parts, place: int) -> int:

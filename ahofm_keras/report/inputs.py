@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 
 from ahofm_keras.effects.parts import Parts
 from ahofm_keras.report.encoding import pack
-from ahofm_keras.terms import Margin, OffsetTerm, Variable
+from ahofm_keras.terms import Margin, Variable
 from ahofm_keras.terms.margins import QUANTILES
 from ahofm_keras.transforms import Expression, evaluate_expression
 
@@ -116,9 +116,9 @@ def _neutral(parts: Parts, name: str) -> float:
     for value in (0.0, 1.0):
         columns = {other: np.array([value]) for other in parts.model.design.columns}
         offsets = [
-            float(np.sum(_evaluate(term.expression, columns)))
-            for term in parts.model.design.of_kind(OffsetTerm)
-            if name in term.expression.columns()
+            float(np.sum(_evaluate(offset, columns)))
+            for offset in parts.model.design.only.offsets.values()
+            if name in offset.columns()
         ]
         size = abs(sum(offsets)) if offsets else 1.0 - value
         sizes.append(size if np.isfinite(size) else np.inf)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from ahofm_keras.effects.parts import Parts
 from ahofm_keras.effects.rows import functions_on
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.report.rows import KnownRows
-from ahofm_keras.terms import OffsetTerm
 
 Figure = dict[str, Any]
 
@@ -24,7 +22,7 @@ def fitted_means(parts: Parts, rows: KnownRows) -> np.ndarray:
     found = []
     for start in range(0, len(rows), _CHUNK):
         columns = {name: values[start : start + _CHUNK] for name, values in rows.columns.items()}
-        link = parts.link(functions_on(parts, columns)) + _offset(parts.model, columns)
+        link = parts.link(functions_on(parts, columns)) + parts.model.design.only.offset(columns)
         found.append(parts.model.family.inverse_link(link, np))
     return np.concatenate(found)
 
@@ -74,16 +72,10 @@ def _measure(model: AdditiveModel, rows: KnownRows, mean: np.ndarray) -> list[Fi
 
 def _null_mean(model: AdditiveModel, rows: KnownRows) -> np.ndarray:
     """Means of the model of these rows that has an intercept and the offset only."""
-    offset = _offset(model, rows.columns)
-    start = model.family.start(rows.y, offset, rows.weight) if model.design.intercept else 0.0
+    offset = model.design.only.offset(rows.columns)
+    intercept = model.design.only.intercept
+    start = model.family.start(rows.y, offset, rows.weight) if intercept else 0.0
     return np.asarray(model.family.inverse_link(start + offset, np))
-
-
-def _offset(model: AdditiveModel, columns: Mapping[str, np.ndarray]) -> np.ndarray:
-    total = np.zeros(len(next(iter(columns.values()))))
-    for term in model.design.of_kind(OffsetTerm):
-        total = total + term.evaluate(columns)
-    return total
 
 
 def _dispersion(model: AdditiveModel) -> float | None:

@@ -16,7 +16,7 @@ from scipy.linalg import block_diag
 
 from ahofm_keras.solvers.blocks import FactorBlock, FactorGroup, LinearBlock
 from ahofm_keras.solvers.engine import State
-from ahofm_keras.terms import Design, InteractionTerm
+from ahofm_keras.terms import Design, InteractionOrder
 
 # Further starts, any number of them, would change the error by less than this share of it.
 _AGREEMENT = 0.01
@@ -54,19 +54,18 @@ def average_states(states: Sequence[State], design: Design, gram: np.ndarray) ->
         design: of the model with room for all of them.
         gram: Gram matrix of the linear block.
     """
-    terms = {term.name: term for term in design.of_kind(InteractionTerm)}
-    keys = dict.fromkeys((g.term.name, g.place) for state in states for g in state.groups)
     groups = []
-    for name, place in sorted(keys, key=lambda key: (list(terms).index(key[0]), key[1])):
-        found = [_find(state, name, place) for state in states]
-        groups.append(_average_groups(found, terms[name]))
+    for order in design.layout.only.orders:
+        found = [_find(state, order) for state in states]
+        if any(group is not None for group in found):
+            groups.append(_average_groups(found, order))
     dispersion = float(np.mean([state.dispersion for state in states]))
     linear = _average_linear([state.linear for state in states], dispersion, gram)
     return State(dispersion, linear, groups)
 
 
-def _find(state: State, name: str, place: int) -> FactorGroup | None:
-    own = [group for group in state.groups if (group.term.name, group.place) == (name, place)]
+def _find(state: State, order: InteractionOrder) -> FactorGroup | None:
+    own = [group for group in state.groups if group.key == order.key]
     return own[0] if own else None
 
 
@@ -87,17 +86,16 @@ def _average_linear(blocks: Sequence[LinearBlock], dispersion: float, gram: np.n
     return average
 
 
-def _average_groups(groups: Sequence[FactorGroup | None], term: InteractionTerm) -> FactorGroup:
+def _average_groups(groups: Sequence[FactorGroup | None], order: InteractionOrder) -> FactorGroup:
     """The factors of all fits side by side; a fit that switched an order off adds none."""
     found = [(start, group) for start, group in enumerate(groups) if group is not None]
     first = found[0][1]
-    rank = term.orders[first.place].rank
-    kept = tuple(start * rank + factor for start, group in found for factor in group.kept)
+    kept = tuple(start * order.rank + factor for start, group in found for factor in group.kept)
     blocks = tuple(
-        _average_blocks([group.blocks[j] for _, group in found], len(groups), first.order)
+        _average_blocks([group.blocks[j] for _, group in found], len(groups), order.order)
         for j in range(len(first.blocks))
     )
-    return FactorGroup(term, first.place, kept, blocks)
+    return FactorGroup(order, kept, blocks)
 
 
 def _average_blocks(blocks: Sequence[FactorBlock], fits: int, order: int) -> FactorBlock:

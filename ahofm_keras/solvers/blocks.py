@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -16,12 +16,11 @@ from scipy.linalg import block_diag
 from ahofm_keras.moments import triangle
 from ahofm_keras.solvers.kernels import Factors
 from ahofm_keras.solvers.prior_starts import PriorStart, make_prior
-from ahofm_keras.solvers.priors import ACTIVE, FREEDOM, BlockPrior, Solution
-from ahofm_keras.solvers.products import Bases, Products
+from ahofm_keras.solvers.priors import ACTIVE, COST, FREEDOM, BlockPrior, Solution
 from ahofm_keras.solvers.smoothing_uncertainty import smoothing_covariance
 from ahofm_keras.solvers.unseen import least_smoothing
 from ahofm_keras.tensors import margin_penalties
-from ahofm_keras.terms import Design, Feature, InteractionTerm, LinearTerm
+from ahofm_keras.terms import Columns, Design, Feature, InteractionOrder, RowsOfTerms
 
 if TYPE_CHECKING:
     from ahofm_keras.solvers.rows import Chunk
@@ -106,22 +105,9 @@ class LinearBlock(Block):
     _smoothing_covariance: np.ndarray | None = None
 
     def __init__(self, design: Design, rows: float, random: bool) -> None:
-        self.intercept = int(design.intercept)
-        self.linear = sum(len(term.columns) for term in design.of_kind(LinearTerm))
-        self.terms = [Products(term, design) for term in design.penalised()]
-        starts = [
-            PriorStart(
-                own.penalties, own.term.lambdas, rows, random, own.term.fixed, own.price,
-                tuple(least_smoothing(feature, rows) for feature in own.features),
-                FREEDOM * any(feature.basis.is_spline for feature in own.features),
-                _least_penalty(own.features),
-            )
-            for own in self.terms
-        ]  # fmt: skip
-        super().__init__(make_prior(starts, rows, self.flat, self.intercept))
-        ends = self.flat + np.cumsum([own.penalties.shape[1] for own in self.terms])
-        begins = [self.flat, *ends]
-        self.slices = [slice(int(a), int(b)) for a, b in zip(begins, ends, strict=False)]
+        self.layout = design.layout.only
+        starts = [_prior_start(span.block, rows, random) for span in self.layout.penalised]
+        super().__init__(make_prior(starts, rows, self.layout.unpenalised, int(self.layout.intercept)))
 
     def accept(self, solution: Solution, dispersion: float, gram: np.ndarray) -> None:
         super().accept(solution, dispersion, gram)
@@ -139,20 +125,15 @@ class LinearBlock(Block):
     def smoothing_covariance(self, value: np.ndarray) -> None:
         self._smoothing_covariance = value
 
-    @property
-    def flat(self) -> int:
-        """Number of coefficients before those of the smooths and tensor products."""
-        return self.intercept + self.linear
-
     def dense(self, chunk: Chunk, part: slice | None = None) -> np.ndarray:
         """All columns on the rows of a chunk, or on some of them, `(q, n)`."""
-        bases: Bases = chunk.bases
+        rows: RowsOfTerms = chunk
         if part is not None:
-            used = {place for own in self.terms for place in own.term.places}
+            used = {place for span in self.layout.spans for place in span.block.positions}
             bases = {place: chunk.bases[place].take(part) for place in used}
-        columns = chunk.columns[:, part or slice(None)]
-        parts = [np.ones((self.intercept, columns.shape[1])), columns]
-        return np.concatenate([*parts, *(own.dense(bases) for own in self.terms)])
+            rows = _PartOfRows(bases, chunk.columns[:, part])
+        ones = np.ones((int(self.layout.intercept), rows.columns.shape[1]))
+        return np.concatenate([ones, *(span.block.dense(rows) for span in self.layout.spans)])
 
     def gram(self, chunk: Chunk) -> np.ndarray:
         """sum_i w_i x_i x_i', `(q, q)`; only some rows at a time have all their columns."""
@@ -168,16 +149,36 @@ class LinearBlock(Block):
 
     def sums(self, chunk: Chunk, weights: np.ndarray) -> np.ndarray:
         """sum_i weights_i x_i, `(q,)`."""
-        parts = [np.full(self.intercept, weights.sum()), chunk.columns @ weights]
-        return np.concatenate([*parts, *(own.sums(chunk.bases, weights) for own in self.terms)])
+        intercept = np.full(int(self.layout.intercept), weights.sum())
+        parts = (span.block.sums(chunk, weights) for span in self.layout.spans)
+        return np.concatenate([intercept, *parts])
 
     def evaluate(self, chunk: Chunk) -> np.ndarray:
         """Mean of the block's part of the predictor."""
-        fit = np.full(len(chunk.y), self.mean[: self.intercept].sum())
-        fit += self.mean[self.intercept : self.flat] @ chunk.columns
-        for own, place in zip(self.terms, self.slices, strict=True):
-            fit += own.evaluate(chunk.bases, self.mean[place])
+        fit = np.full(len(chunk.y), self.mean[: int(self.layout.intercept)].sum())
+        for span in self.layout.spans:
+            fit += span.block.evaluate(chunk, self.mean[span.where])
         return fit
+
+
+class _PartOfRows(NamedTuple):
+    """Some rows of a chunk."""
+
+    bases: dict[int, Any]
+    columns: np.ndarray
+
+
+def _prior_start(block: Columns, rows: float, random: bool) -> PriorStart:
+    """Where the smoothing of a smooth or tensor product starts."""
+    # A product of functions of d features costs what a factor of an `ahofm()` that has d would.
+    several = len(block.features) > 1 and not block.fixed
+    return PriorStart(
+        block.penalties, block.smoothing, rows, random, block.fixed,
+        COST * len(block.features) if several else 0.0,
+        tuple(least_smoothing(feature, rows) for feature in block.features),
+        FREEDOM * any(feature.basis.is_spline for feature in block.features),
+        _least_penalty(block.features),
+    )  # fmt: skip
 
 
 def _least_penalty(features: Sequence[Feature]) -> float:
@@ -301,46 +302,50 @@ class FactorGroup:
     """One order of one interaction term.
 
     Args:
-        term: of the design.
-        place: of the order among the term's orders.
+        factors: of the design.
         kept: which of the order's factors the blocks hold; the others were switched off.
         blocks: one a feature.
     """
 
-    term: InteractionTerm
-    place: int
+    factors: InteractionOrder
     kept: tuple[int, ...]
     blocks: tuple[FactorBlock, ...]
 
     @property
+    def key(self) -> tuple[str, int]:
+        """What tells it from all other orders."""
+        return self.factors.key
+
+    @property
     def order(self) -> int:
-        return self.term.orders[self.place].order
+        return self.factors.order
 
     @property
     def rank(self) -> int:
         return len(self.kept)
 
     def copy(self) -> FactorGroup:
-        return FactorGroup(self.term, self.place, self.kept, tuple(b.copy() for b in self.blocks))
+        return FactorGroup(self.factors, self.kept, tuple(b.copy() for b in self.blocks))
 
     def without(self, factor: int) -> FactorGroup:
         """The group with one factor less."""
         kept = tuple(f for place, f in enumerate(self.kept) if place != factor)
         blocks = tuple(block.without(factor) for block in self.blocks)
-        return FactorGroup(self.term, self.place, kept, blocks)
+        return FactorGroup(self.factors, kept, blocks)
 
 
 def make_groups(design: Design, rows: float, random: bool, rank: int | None = None) -> list[FactorGroup]:
     """All orders of all interaction terms."""
     groups = []
-    for term in design.of_kind(InteractionTerm):
-        for place, order in enumerate(term.orders):
-            blocks = []
-            for position, smoothing in zip(term.features, order.smoothing, strict=True):
-                feature = design.features[position]
-                penalties = margin_penalties([feature.eigenvalues], pure=True)
-                least = (least_smoothing(feature, rows),)
-                start = PriorStart(penalties, (smoothing,), rows, random, term.fixed, least=least)
-                blocks.append(FactorBlock(start, feature, position, rank or order.slots))
-            groups.append(FactorGroup(term, place, tuple(range(rank or order.slots)), tuple(blocks)))
+    for order in design.layout.only.orders:
+        count = rank or order.slots
+        blocks = []
+        for position, feature, smoothing in zip(
+            order.positions, order.features, order.smoothing, strict=True
+        ):
+            penalties = margin_penalties([feature.eigenvalues], pure=True)
+            least = (least_smoothing(feature, rows),)
+            start = PriorStart(penalties, (smoothing,), rows, random, order.fixed, least=least)
+            blocks.append(FactorBlock(start, feature, position, count))
+        groups.append(FactorGroup(order, tuple(range(count)), tuple(blocks)))
     return groups

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ahofm_keras.errors import DataError
-from ahofm_keras.tensors import count_products
-from ahofm_keras.terms import Design, Feature, InteractionTerm, LinearTerm
+from ahofm_keras.terms import Design
 
 AUTO = "auto"
 MINI_BATCHES = "adam"
@@ -42,6 +41,9 @@ def choose_solver(design: Design, streamed: bool, given: Sequence[str]) -> tuple
         return MINI_BATCHES, "the data is a dataset, which comes in batches"
     if given:
         return MINI_BATCHES, given[0]
+    reason = only_for_mini_batches(design)
+    if reason:
+        return MINI_BATCHES, reason
     block = largest_block(design)
     if block.size > LARGEST_BLOCK:
         return MINI_BATCHES, f"the {_too_large(block)} for exact updates"
@@ -66,12 +68,23 @@ def check_solver(design: Design, solver: str, streamed: bool, given: Sequence[st
             f'solver="{solver}" works on all rows at once, but {given[0]}. Leave that out, or use '
             'solver="adam".'
         )
+    reason = only_for_mini_batches(design)
+    if reason:
+        raise DataError(f'solver="{solver}" needs exact updates, but {reason}. Use solver="adam".')
     block = largest_block(design)
     if block.size > LARGEST_BLOCK:
         raise DataError(
             f'The {_too_large(block)} for solver="{solver}" (at most {LARGEST_BLOCK:,}). '
             f'{block.remedy}, or use solver="adam".'
         )
+
+
+def only_for_mini_batches(design: Design) -> str | None:
+    """Why no block solver can fit a design, or None."""
+    if len(design.predictors) > 1:
+        return f"the model has {len(design.predictors)} predictors"
+    opaque = design.layout.only.opaque
+    return f"`{opaque[0].label}` has no exact updates" if opaque else None
 
 
 def _too_large(block: BlockSize) -> str:
@@ -85,34 +98,13 @@ def largest_block(design: Design) -> BlockSize:
 
 def _linear_block(design: Design) -> BlockSize:
     """Intercept, linear terms, smooths and tensor products, which are solved for jointly."""
-    sizes = [(len(term.columns), term, "Merge rare levels") for term in design.of_kind(LinearTerm)]
-    for term in design.penalised():
-        features = [design.features[place] for place in term.places]
-        size = count_products([len(feature.eigenvalues) for feature in features], term.pure)
-        largest = max(features, key=lambda feature: len(feature.eigenvalues))
-        sizes.append((size, term, _remedy(largest, "a smaller k")))
-    total = int(design.intercept) + sum(size for size, *_ in sizes)
-    if not sizes:
-        return BlockSize(total, "1", "Leave terms out")
-    _, widest, remedy = max(sizes, key=lambda entry: entry[0])
-    return BlockSize(total, widest.label, remedy)
+    layout = design.layout.only
+    if not layout.spans:
+        return BlockSize(layout.size, "1", "Leave terms out")
+    widest = max(layout.spans, key=lambda span: span.block.size)
+    return BlockSize(layout.size, widest.term.label, widest.block.remedy)
 
 
 def _factor_blocks(design: Design) -> list[BlockSize]:
     """All factors of one feature in one order of an interaction are one block."""
-    return [
-        BlockSize(
-            order.rank * len(design.features[position].eigenvalues),
-            f"{term.label}, feature {design.features[position].label}",
-            _remedy(design.features[position], "a smaller F or k"),
-        )
-        for term in design.of_kind(InteractionTerm)
-        for order in term.orders
-        for position in term.features
-    ]
-
-
-def _remedy(feature: Feature, smaller: str) -> str:
-    if feature.basis.kind != "re":
-        return f"Choose {smaller}"
-    return "Merge rare levels" + (", choose a smaller F" if "F" in smaller else "")
+    return [BlockSize(*order.largest()) for order in design.layout.only.orders]

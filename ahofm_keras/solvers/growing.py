@@ -122,8 +122,7 @@ def _price_of_search(template: FactorGroup) -> float:
 
 def _place(engine: Engine, template: FactorGroup) -> int | None:
     """Where the order stands among the groups, if it is there."""
-    key = template.term.name, template.place
-    places = [i for i, group in enumerate(engine.groups) if (group.term.name, group.place) == key]
+    places = [i for i, group in enumerate(engine.groups) if group.key == template.key]
     return places[0] if places else None
 
 
@@ -131,7 +130,7 @@ def _free_slot(engine: Engine, template: FactorGroup) -> int | None:
     """A factor of the order that is not in use, if there is one."""
     place = _place(engine, template)
     used = () if place is None else engine.groups[place].kept
-    free = set(range(template.term.orders[template.place].slots)) - set(used)
+    free = set(range(template.factors.slots)) - set(used)
     return min(free, default=None)
 
 
@@ -268,11 +267,11 @@ def _with_factor(engine: Engine, template: FactorGroup, slot: int, found: Findin
     place = _place(engine, template)
     fresh = [_start_block(block, j, found) for j, block in enumerate(template.blocks)]
     if place is None:
-        grown = FactorGroup(template.term, template.place, (slot,), tuple(fresh))
+        grown = FactorGroup(template.factors, (slot,), tuple(fresh))
         return [*engine.groups, grown]
     old = engine.groups[place]
     blocks = tuple(own.beside(new) for own, new in zip(old.blocks, fresh, strict=True))
-    grown = FactorGroup(template.term, template.place, (*old.kept, slot), blocks)
+    grown = FactorGroup(template.factors, (*old.kept, slot), blocks)
     return [*engine.groups[:place], grown, *engine.groups[place + 1 :]]
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from ahofm_keras.terms import EncodedRows
+
 # How the warning of a fit that did not stop by itself starts.
 NOT_CONVERGED = "The fit reached its last epoch"
 # How the warning of a fit that should not be used starts.
@@ -30,12 +32,12 @@ class Rows:
     """Training or validation rows in memory, encoded.
 
     Args:
-        encoded: arrays `(n, ...)` that the model's terms work on.
+        encoded: what the model's terms work on.
         y: response `(n,)`.
         weight: of each row `(n,)`, or None.
     """
 
-    encoded: tuple[np.ndarray, ...]
+    encoded: EncodedRows
     y: np.ndarray
     weight: np.ndarray | None = None
 
@@ -44,7 +46,7 @@ class Rows:
 
     def take(self, rows: np.ndarray) -> Rows:
         weight = None if self.weight is None else self.weight[rows]
-        return Rows(tuple(array[rows] for array in self.encoded), self.y[rows], weight)
+        return Rows(self.encoded.take(rows), self.y[rows], weight)
 
     def with_weight(self, weight: np.ndarray | None) -> Rows:
         """The rows with other weights."""
@@ -60,7 +62,7 @@ class Rows:
 
     def as_tuple(self) -> tuple[Any, ...]:
         weight = () if self.weight is None else (self.weight,)
-        return (self.encoded, self.y, *weight)
+        return (tuple(self.encoded), self.y, *weight)
 
 
 @dataclass(frozen=True)

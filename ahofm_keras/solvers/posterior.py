@@ -9,7 +9,6 @@ import numpy as np
 from ahofm_keras.solvers.blocks import FactorGroup
 from ahofm_keras.solvers.engine import Engine, State
 from ahofm_keras.solvers.weights import read_linear_weights
-from ahofm_keras.terms import InteractionTerm
 
 # Stands for the logarithm of 0, which is no number to keep as a weight; its exponential is 0 in float64.
 _LOG_OF_ZERO = -750.0
@@ -31,9 +30,9 @@ def write_posterior(model: Any, engine: Engine) -> None:
     layer.linear_edf.assign(block.edf)
     unit = np.log(engine.weight_unit)
     layer.linear_smoothing.assign(_kept(block.prior.smoothing(), unit))
-    groups = {(group.term.name, group.place): group for group in engine.groups}
-    for place, key in enumerate(_keys(engine)):
-        _write_group(layer, place, groups.get(key), unit)
+    groups = {group.key: group for group in engine.groups}
+    for place, order in enumerate(engine.design.layout.only.orders):
+        _write_group(layer, place, groups.get(order.key), unit)
     # Last, because it says that there is a posterior: an interrupted write leaves none.
     layer.dispersion.assign(engine.dispersion * engine.weight_unit)
 
@@ -42,12 +41,6 @@ def _kept(parameters: np.ndarray, unit: float) -> np.ndarray:
     """Logarithms of lambda and tau as the layer keeps them, in units of weights of 1."""
     kept: np.ndarray = np.maximum(parameters + unit, _LOG_OF_ZERO)
     return kept
-
-
-def _keys(engine: Engine) -> list[tuple[str, int]]:
-    """Name and place of all orders of all interaction terms, as the layer holds them."""
-    terms = engine.design.of_kind(InteractionTerm)
-    return [(term.name, place) for term in terms for place in range(len(term.orders))]
 
 
 def _write_group(layer: Any, place: int, group: FactorGroup | None, unit: float) -> None:

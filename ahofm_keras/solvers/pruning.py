@@ -33,8 +33,8 @@ def prune(engine: Engine) -> Iterator[Engine | None]:
         yield engine
         if dropped:
             weakest = _weakest(engine)
-    for key in [(group.term.name, group.place) for group in reversed(engine.groups)]:
-        rest = [group for group in engine.groups if (group.term.name, group.place) != key]
+    for key in [group.key for group in reversed(engine.groups)]:
+        rest = [group for group in engine.groups if group.key != key]
         if len(rest) < len(engine.groups) and _may_go(engine, key):
             yield None
             attempt(engine, rest, score(engine) - _TOLERANCE)
@@ -71,7 +71,7 @@ def _weakest(engine: Engine) -> list[list[FactorGroup]]:
 def _may_go(engine: Engine, key: tuple[str, int]) -> bool:
     """Whether an order is so weak that the model might do without it."""
     for group, energies in zip(engine.groups, _energies(engine), strict=True):
-        if (group.term.name, group.place) == key:
+        if group.key == key:
             active = sum(block.active() for block in group.blocks)
             return float(energies.sum()) < _WORTHWHILE * COST * max(active, group.order)
     return False

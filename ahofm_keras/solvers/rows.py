@@ -12,7 +12,7 @@ import numpy as np
 from ahofm_keras.solvers.gram import CellBasis
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.solvers.kernels import GroupMoments, Kernels
-from ahofm_keras.terms import Design, LinearTerm, OffsetTerm
+from ahofm_keras.terms import Design
 
 CHUNK_ROWS = 8192
 
@@ -67,11 +67,7 @@ def read_chunks(
     design: Design, rows: Rows, shift: float, kernels: Kernels, chunk_rows: int = CHUNK_ROWS
 ) -> Iterator[Chunk]:
     """Encoded rows, chunk by chunk."""
-    arrays = list(rows.encoded)
-    nothing = np.zeros((len(rows), 0))
-    places = arrays.pop(0) if design.features else nothing
-    columns = arrays.pop(0) if design.of_kind(LinearTerm) else nothing
-    offset = arrays.pop(0) if design.of_kind(OffsetTerm) else np.zeros(len(rows))
+    places, columns, offset = rows.encoded.positions, rows.encoded.columns, rows.encoded.offset
     weight = np.ones(len(rows)) if rows.weight is None else np.asarray(rows.weight, float)
     count = count_chunks(len(rows), kernels.shared_rows, chunk_rows)
     bounds = np.linspace(0, len(rows), count + 1).astype(int)

@@ -40,5 +40,5 @@ def is_in_range(engine: Engine) -> bool:
 def _null_deviance(engine: Engine) -> float:
     """Of the model without terms."""
     y, weight, offset = (engine.on_rows(attrgetter(name)) for name in ("y", "case_weight", "offset"))
-    mean = engine.family.null_mean(y, offset - engine.shift, weight, engine.design.intercept)
+    mean = engine.family.null_mean(y, offset - engine.shift, weight, engine.design.only.intercept)
     return float(engine.family.unit_deviance(y, mean, np) @ weight)

@@ -16,7 +16,6 @@ from ahofm_keras.solvers.posterior import forget_posterior
 from ahofm_keras.solvers.progress import SweepLine
 from ahofm_keras.solvers.sanity import is_in_range
 from ahofm_keras.solvers.weights import write_weights
-from ahofm_keras.terms import LinearTerm
 
 # A fitted probability that is closer to 0 or 1 is none.
 _CERTAIN = 1e-8
@@ -148,7 +147,7 @@ def _warn_of_separation(engine: Engine) -> None:
 
 def _advice_on_separation(engine: Engine) -> str:
     """What fits the terms of the model and the solver: `"bcd"` leaves straight lines unpenalised."""
-    linear = [term for term in engine.design.of_kind(LinearTerm) if len(term.factors) == 1]
+    linear = [term for term in engine.design.terms if term.line is not None]
     named = ", ".join(f"`s({term.label})`" for term in linear[:3]) + (", ..." if linear[3:] else "")
     ways = [f"write linear terms as smooths, which are penalised: {named}"] if linear else []
     if not engine.random:

@@ -9,11 +9,9 @@ from scipy.linalg import block_diag
 from ahofm_keras.effects.parts import check_readable
 from ahofm_keras.errors import DataError, NotFittedError, did_you_mean
 from ahofm_keras.model import AdditiveModel
-from ahofm_keras.summary.linear import LinearCoefficients, function_labels
-from ahofm_keras.terms import InteractionTerm, LinearTerm, PenalisedTerm
-
-# An order of an interaction term: the term and the place of the order in it.
-OrderKey = tuple[InteractionTerm, int]
+from ahofm_keras.summary.linear import LinearCoefficients
+from ahofm_keras.terms import InteractionOrder
+from ahofm_keras.terms.blocks import function_labels
 
 
 def coef(model: AdditiveModel, term: str | None = None, *, interactions: bool = False) -> pd.Series:
@@ -54,9 +52,9 @@ def coef(model: AdditiveModel, term: str | None = None, *, interactions: bool = 
     block = LinearCoefficients(model)
     linear, orders = _chosen(model, block, term)
     if term is None and interactions:
-        orders = all_orders(model)
-    values = [block.values[linear], *(_factor_coefficients(model, key) for key in orders)]
-    labels = [*np.array(block.labels, object)[linear], *_factor_labels(model, orders)]
+        orders = list(model.design.layout.only.orders)
+    values = [block.values[linear], *(_factor_coefficients(model, order) for order in orders)]
+    labels = [*np.array(block.labels, object)[linear], *_factor_labels(orders)]
     return pd.Series(np.concatenate(values), pd.Index(labels, dtype=object), name="coef")
 
 
@@ -86,89 +84,70 @@ def vcov(model: AdditiveModel, term: str | None = None) -> pd.DataFrame:
     block = LinearCoefficients(model)
     linear, orders = _chosen(model, block, term)
     parts = [block.covariance[linear, linear]] if len(block.labels[linear]) or not orders else []
-    parts += [covariance for key in orders for covariance in _factor_covariances(model, key)]
-    labels = pd.Index([*block.labels[linear], *_factor_labels(model, orders)], dtype=object)
+    parts += [covariance for order in orders for covariance in _factor_covariances(model, order)]
+    labels = pd.Index([*block.labels[linear], *_factor_labels(orders)], dtype=object)
     return pd.DataFrame(block_diag(*parts), labels, labels)
 
 
 def _chosen(
     model: AdditiveModel, block: LinearCoefficients, label: str | None
-) -> tuple[slice, list[OrderKey]]:
+) -> tuple[slice, list[InteractionOrder]]:
     """Which coefficients of the linear block, and which orders, a label names."""
     if label is None:
         return slice(None), []
     known: list[str] = []
-    for term in model.design.terms:
-        if isinstance(term, LinearTerm | PenalisedTerm):
-            if term.label == label:
-                return block.spans[term.name].own, []
-            known.append(term.label)
-        elif isinstance(term, InteractionTerm):
-            keys = [(term, place) for place in range(len(term.orders))]
-            if term.label == label:
-                return slice(0, 0), keys
-            if label in term.column_labels:
-                return slice(0, 0), [keys[term.column_labels.index(label)]]
-            known += [term.label, *term.column_labels]
+    layout = model.design.layout.only
+    for term in model.design.only.terms:
+        if term.label == label and term.name in layout.by_name:
+            return block.spans[term.name].own, []
+        orders = layout.orders_of(term)
+        found = [order for order in orders if label in (term.label, order.label)]
+        if found:
+            return slice(0, 0), found
+        if orders or term.name in layout.by_name:
+            known += dict.fromkeys([term.label, *(order.label for order in orders)])
     # An order that the term does not have: the term itself.
     hint = did_you_mean(str(label), known) or did_you_mean(str(label).partition("[")[0], known)
     listed = ", ".join(f"`{name}`" for name in known[:10]) + (", ..." if len(known) > 10 else "")
     raise DataError(f"The model has no term `{label}`.{hint} It has: {listed or 'none'}.")
 
 
-def all_orders(model: AdditiveModel) -> list[OrderKey]:
-    """All orders of all interaction terms."""
-    terms = model.design.of_kind(InteractionTerm)
-    return [(term, place) for term in terms for place in range(len(term.orders))]
-
-
-def _factor_labels(model: AdditiveModel, orders: list[OrderKey]) -> list[str]:
+def _factor_labels(orders: list[InteractionOrder]) -> list[str]:
     labels = []
-    for term, place in orders:
-        for position in term.features:
-            feature = model.design.features[position]
-            for factor in range(term.orders[place].slots):
-                name = f"{term.column_labels[place]}.{feature.label}.f{factor + 1}"
-                labels += function_labels(name, feature)
+    for order in orders:
+        for feature in order.features:
+            for factor in range(order.slots):
+                labels += function_labels(f"{order.label}.{feature.label}.f{factor + 1}", feature)
     return labels
 
 
-def _unit(model: AdditiveModel, key: OrderKey) -> float:
+def _unit(model: AdditiveModel, order: InteractionOrder) -> float:
     """What a factor is multiplied by, so that products of d factors are in units of the link."""
-    term, place = key
-    return float(model.scale ** (1 / term.orders[place].order))
+    return float(model.scale ** (1 / order.order))
 
 
-def _factor_coefficients(model: AdditiveModel, key: OrderKey) -> np.ndarray:
+def _factor_coefficients(model: AdditiveModel, order: InteractionOrder) -> np.ndarray:
     """Coefficients of the basis functions, by feature, factor and function."""
-    term, place = key
-    coordinates = model.get_layer(term.name).coordinates(place).astype(float)
+    coordinates = model.get_layer(order.name).coordinates(order.index).astype(float)
     parts = []
-    for j, position in enumerate(term.features):
-        transform = model.design.features[position].transform
-        parts.append((transform @ coordinates[j, : transform.shape[1]]).T.reshape(-1))
-    return _unit(model, key) * np.concatenate(parts)
+    for j, feature in enumerate(order.features):
+        own = coordinates[j, : feature.transform.shape[1]]
+        parts.append((feature.transform @ own).T.reshape(-1))
+    return _unit(model, order) * np.concatenate(parts)
 
 
-def _factor_covariances(model: AdditiveModel, key: OrderKey) -> list[np.ndarray]:
+def _factor_covariances(model: AdditiveModel, order: InteractionOrder) -> list[np.ndarray]:
     """Covariance of the coefficients of all factors of each feature."""
     found = []
-    for j, position in enumerate(key[0].features):
-        transform = model.design.features[position].transform
-        root = factor_root(model, key, j)
-        spread = np.einsum("mr,frk->fmk", transform, root).reshape(-1, root.shape[2])
-        found.append(_unit(model, key) ** 2 * spread @ spread.T)
+    for j, feature in enumerate(order.features):
+        root = factor_root(model, order, j)
+        spread = np.einsum("mr,frk->fmk", feature.transform, root).reshape(-1, root.shape[2])
+        found.append(_unit(model, order) ** 2 * spread @ spread.T)
     return found
 
 
-def factor_root(model: AdditiveModel, key: OrderKey, j: int) -> np.ndarray:
+def factor_root(model: AdditiveModel, order: InteractionOrder, j: int) -> np.ndarray:
     """Root of the covariance of the factors of feature j inside the model, `(F, r, F r)`."""
     assert model.posterior is not None
-    root = model.posterior.factor_root(posterior_place(model, key), j)
-    return root[:, : len(model.design.features[key[0].features[j]].eigenvalues)]
-
-
-def posterior_place(model: AdditiveModel, key: OrderKey) -> int:
-    """Position of an order among all orders of all interaction terms, as the posterior holds them."""
-    names = [(term.name, place) for term, place in all_orders(model)]
-    return names.index((key[0].name, key[1]))
+    root = model.posterior.factor_root(model.design.layout.only.order_index[order.key], j)
+    return root[:, : len(order.features[j].eigenvalues)]

@@ -8,17 +8,12 @@ the intercept where all columns are 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
-from itertools import product
+from functools import cached_property
 
 import numpy as np
 
-from ahofm_keras.effects.splitting import margin_blocks
 from ahofm_keras.model import AdditiveModel
-from ahofm_keras.tensors import flatten_coordinates, margin_penalties
-from ahofm_keras.terms import Design, Feature, LinearTerm, PenalisedTerm
 
 INTERCEPT = "(Intercept)"
 
@@ -49,17 +44,17 @@ class LinearCoefficients:
         self.spans: dict[str, Span] = {}
         self._inner: list[np.ndarray] = []
         self._columns: list[np.ndarray] = []
-        design = model.design
-        if design.intercept:
+        self.layout = model.design.layout.only
+        at_zero = [np.zeros(0)]
+        if self.layout.intercept:
             self._add("", [INTERCEPT], np.eye(1), np.reshape(np.asarray(model.predictor.bias), 1))
-        for term in design.of_kind(LinearTerm):
-            kernel = np.asarray(model.get_layer(term.name).kernel)
-            self._add(term.name, list(term.coefficients), np.diag(1 / np.asarray(term.scale)), kernel)
-        for term in design.penalised():
-            coordinates = model.get_layer(term.name).coordinates()
-            labels, transform = _products(design, term, coordinates.shape)
-            self._add(term.name, labels, transform, flatten_coordinates(coordinates, term.pure))
-        self.to_user = self._transformation()
+            at_zero.append(np.ones(1))
+        for term, block, _ in self.layout.spans:
+            own = block.user(term.label)
+            inner = block.flatten(model.get_layer(term.name).coordinates())
+            self._add(term.name, own.labels, own.transform, inner)
+            at_zero.append(own.at_zero)
+        self.to_user = self._transformation(np.concatenate(at_zero))
 
     def _add(self, name: str, labels: list[str], transform: np.ndarray, inner: np.ndarray) -> None:
         own, start = len(self.labels), sum(map(len, self._inner))
@@ -68,16 +63,12 @@ class LinearCoefficients:
         self._columns.append(transform)
         self.spans[name] = Span(slice(own, own + len(labels)), slice(start, start + transform.shape[1]))
 
-    def _transformation(self) -> np.ndarray:
-        inner = sum(map(len, self._inner))
-        total = np.zeros((len(self.labels), inner))
+    def _transformation(self, at_zero: np.ndarray) -> np.ndarray:
+        total = np.zeros((len(self.labels), len(at_zero)))
         for span, transform in zip(self.spans.values(), self._columns, strict=True):
             total[span.own, span.inner] = transform
-        if self.model.design.intercept:
-            # A column is (x - centre) / scale: at x = 0 it is not 0.
-            for term in self.model.design.of_kind(LinearTerm):
-                at_zero = -np.asarray(term.centre) / np.asarray(term.scale)
-                total[0, self.spans[term.name].inner] = at_zero
+        if self.layout.intercept:
+            total[0] = at_zero
         return self.model.scale * total
 
     @property
@@ -89,7 +80,7 @@ class LinearCoefficients:
     def values(self) -> np.ndarray:
         """Coefficients in the user's units, `(c,)`."""
         values = self.to_user @ self.inner
-        if self.model.design.intercept:
+        if self.layout.intercept:
             values[0] += self.model.predictor.shift
         return values
 
@@ -126,12 +117,11 @@ class LinearCoefficients:
         """Logarithms of lambda, one a margin, and of tau, of each penalised term; needs a posterior."""
         assert self.model.posterior is not None
         # Without such terms the layer still has a row; with them one has as many places as the largest.
-        pairs = zip(
-            self.model.design.penalised(),
-            np.asarray(self.model.posterior.linear_smoothing),
-            strict=False,
-        )
-        return {term.name: np.append(own[: len(term.places)], own[-1]) for term, own in pairs}
+        kept = np.asarray(self.model.posterior.linear_smoothing)
+        return {
+            term.name: np.append(own[: len(block.features)], own[-1])
+            for (term, block, _), own in zip(self.layout.penalised, kept, strict=False)
+        }
 
     @cached_property
     def precisions(self) -> np.ndarray:
@@ -140,10 +130,8 @@ class LinearCoefficients:
         The covariance is V = dispersion (G + Q)^-1 with G the weighted Gram matrix of the rows.
         """
         found = np.zeros(len(self.inner))
-        for term in self.model.design.penalised():
-            margins = [self.model.design.features[place] for place in term.places]
-            own = prior_precisions(margins, self.smoothing[term.name], term.pure)
-            found[self.spans[term.name].inner] = own
+        for term, block, where in self.layout.penalised:
+            found[where] = prior_precisions(block.penalties, self.smoothing[term.name])
         return found
 
     @cached_property
@@ -161,13 +149,6 @@ class LinearCoefficients:
         return self.dispersion * inverse / scale / scale[:, None] - np.diag(self.precisions)
 
 
-def function_labels(label: str, feature: Feature) -> list[str]:
-    """Names of the coefficients of a feature's basis functions; of categories, by their levels."""
-    if feature.basis.levels:
-        return [f"{label}[{level}]" for level in feature.basis.levels]
-    return [f"{label}.{place + 1}" for place in range(feature.basis.size)]
-
-
 def covariance_dispersion(shrunken: float, missing: float, otherwise: float) -> float:
     """The dispersion that a covariance V = dispersion (G + Q)^-1 was made with.
 
@@ -182,34 +163,8 @@ def covariance_dispersion(shrunken: float, missing: float, otherwise: float) -> 
     return shrunken / missing if missing > 1e-6 and shrunken > 0 else otherwise
 
 
-def prior_precisions(
-    margins: Sequence[Feature], parameters: np.ndarray, pure: bool = True
-) -> np.ndarray:
+def prior_precisions(penalties: np.ndarray, parameters: np.ndarray) -> np.ndarray:
     """lambda s, summed over margins, + tau of each coordinate, from logarithms of lambdas and tau."""
     *smoothing, shrinkage = np.exp(parameters)
-    return np.array(smoothing) @ margin_penalties([m.eigenvalues for m in margins], pure) + shrinkage
-
-
-def _products(
-    design: Design, term: PenalisedTerm, shape: tuple[int, ...]
-) -> tuple[list[str], np.ndarray]:
-    """Labels of the coefficients of a term's functions, and what makes them of its coordinates.
-
-    Those of a smooth are basis functions; those of a tensor product are products of one basis function
-    of each of some margins.
-    """
-    blocks = margin_blocks(term, shape)
-    labels: list[str] = []
-    transforms: list[np.ndarray] = []
-    for block in blocks:
-        features = [design.features[term.places[margin]] for margin in block.margins]
-        own = reduce(np.kron, [feature.transform for feature in features])
-        wide = np.zeros((len(own), sum(len(b.coefficients) for b in blocks)))
-        wide[:, block.coefficients] = own
-        transforms.append(wide)
-        if len(shape) == 1:
-            labels += function_labels(term.label, features[0])
-        else:
-            names = product(*(function_labels(feature.label, feature) for feature in features))
-            labels += [f"{term.label}.{':'.join(name)}" for name in names]
-    return labels, np.concatenate(transforms)
+    found: np.ndarray = np.array(smoothing) @ penalties + shrinkage
+    return found

@@ -14,7 +14,6 @@ from ahofm_keras.summary.linear import LinearCoefficients
 from ahofm_keras.summary.page import page_html, page_text
 from ahofm_keras.summary.terms import TermRows
 from ahofm_keras.summary.wald import coefficient_tests
-from ahofm_keras.terms import LinearTerm
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +107,8 @@ def _coefficients(
     block: LinearCoefficients, model: AdditiveModel, residual_df: float | None
 ) -> pd.DataFrame:
     """Intercept and linear terms."""
-    count = int(model.design.intercept)
-    count += sum(len(term.columns) for term in model.design.of_kind(LinearTerm))
+    # Inside the model and in the user's units there are as many of these.
+    count = model.design.layout.only.unpenalised
     estimate = block.values[:count]
     frame = pd.DataFrame({"estimate": estimate}, pd.Index(block.labels[:count], dtype=object))
     frame[["se", "statistic", "p_value"]] = np.nan

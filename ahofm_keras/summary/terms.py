@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ahofm_keras.effects import Parts
-from ahofm_keras.effects.groups import CENTRES
 from ahofm_keras.effects.parts import NOTHING
-from ahofm_keras.summary.coefficients import OrderKey, posterior_place
 from ahofm_keras.summary.interactions import interaction_test
 from ahofm_keras.summary.linear import LinearCoefficients
 from ahofm_keras.summary.wald import TermTest, joint_test, smooth_test
-from ahofm_keras.terms import Feature, InteractionTerm, LinearTerm, PenalisedTerm, SmoothTerm
+from ahofm_keras.terms import Feature, InteractionOrder, Span, Term
 
 # With fewer degrees of freedom a smooth, or a factor of a feature, is switched off.
 PRUNED = 0.05
@@ -64,6 +62,7 @@ class TermRows:
         self.model = model
         self.residual_df = residual_df
         self.rows = rows
+        self.layout = model.design.layout.only
         self.block = LinearCoefficients(model)
         self.parts = Parts(model)
         self._fresh = Parts(model)  # copies of it have computed nothing yet
@@ -71,62 +70,68 @@ class TermRows:
     def frame(self) -> pd.DataFrame:
         """A row a term, labelled as in `predict(type="terms")`."""
         rows: dict[str, Row] = {}
-        for term in self.model.design.terms:
-            if isinstance(term, LinearTerm):
-                rows[term.label] = self._linear(term)
-            elif isinstance(term, PenalisedTerm):
-                rows[term.label] = self._penalised(term)
-            elif isinstance(term, InteractionTerm):
-                for place, label in enumerate(term.column_labels):
-                    rows[label] = self._interaction((term, place))
+        for term in self.model.design.only.terms:
+            rows |= self._rows(term)
         frame = pd.DataFrame(rows.values(), index=pd.Index(rows, name="term"), columns=list(COLUMNS))
         whole = ["order", "k_min", "k_max", "factors", "factors_asked", "features", "features_asked"]
         kinds: dict[str, Any] = dict.fromkeys(whole, "Int64")
         kinds |= {"kind": object, "pruned": bool} | dict.fromkeys(_BY_MARGIN, object)
         return frame.astype(kinds | {c: float for c in COLUMNS if c not in kinds})
 
-    def _linear(self, term: LinearTerm) -> Row:
+    def _rows(self, term: Term) -> dict[str, Row]:
+        """The rows of a term: one, or one per order of an interaction; none of an offset."""
+        span = self.layout.by_name.get(term.name)
+        if span is not None:
+            fill = self._penalised if span.block.is_penalised else self._linear
+            return {term.label: fill(span)}
+        orders = self.layout.orders_of(term)
+        if not orders and term in self.layout.opaque:
+            return {term.label: {"kind": term.word, "pruned": False}}
+        return {order.label: self._interaction(term, order) for order in orders}
+
+    def _linear(self, span: Span) -> Row:
+        name = span.term.name
         row: Row = {
-            "kind": "linear",
-            "order": len(term.factors),
-            "share": self._share(term.name),
+            "kind": span.term.word,
+            "order": span.block.order,
+            "share": self._share((name, 0)),
             "pruned": False,
         }
         if self.model.has_posterior:
-            own = self.block.spans[term.name]
-            row["edf"] = float(np.asarray(self.model.posterior.linear_edf)[own.inner].sum())
-            covariance = self.block.covariance[own.own, own.own]
-            test = joint_test(self.block.values[own.own], covariance, self.residual_df)
-            row |= _tested(test)
+            own = self.block.spans[name].own
+            row["edf"] = self._edf(span)
+            covariance = self.block.covariance[own, own]
+            row |= _tested(joint_test(self.block.values[own], covariance, self.residual_df))
         return row
 
-    def _penalised(self, term: PenalisedTerm) -> Row:
-        margins = [self.model.design.features[place] for place in term.places]
+    def _edf(self, span: Span) -> float:
+        return float(np.asarray(self.model.posterior.linear_edf)[span.where].sum())
+
+    def _penalised(self, span: Span) -> Row:
+        term, block, where = span
         row: Row = {
-            "kind": "smooth" if isinstance(term, SmoothTerm) else "tensor",
-            "order": len(margins),
-            **_by_margin("k", [margin.basis.size for margin in margins]),
-            **_by_margin("df", np.atleast_1d(term.df).tolist()),
-            **_by_margin("lambda_asked", term.lambdas),
-            "share": self._share(term.name),
-            "pruned": not self.block.inner[self.block.spans[term.name].inner].any(),
+            "kind": term.word,
+            "order": block.order,
+            **_by_margin("k", [feature.basis.size for feature in block.features]),
+            **_by_margin("df", block.df),
+            **_by_margin("lambda_asked", block.smoothing),
+            "share": self._share((term.name, 0)),
+            "pruned": not self.block.inner[where].any(),
         }
         if self.model.has_posterior:
-            own = self.block.spans[term.name]
-            row["edf"] = float(np.asarray(self.model.posterior.linear_edf)[own.inner].sum())
+            row["edf"] = self._edf(span)
             row["pruned"] = row["edf"] < PRUNED
-            row |= _by_margin("lambda", self._lambdas(margins, self.block.smoothing[term.name]))
+            reached = self._lambdas(block.features, self.block.smoothing[term.name])
+            row |= _by_margin("lambda", reached)
             if not row["pruned"]:
-                row |= _tested(smooth_test(self.block, term, self.residual_df))
+                row |= _tested(smooth_test(self.block, span, self.residual_df))
         return row
 
-    def _interaction(self, key: OrderKey) -> Row:
-        term, place = key
-        order = term.orders[place]
-        features = [self.model.design.features[position] for position in term.features]
-        active = self._active(key)
+    def _interaction(self, term: Term, order: InteractionOrder) -> Row:
+        features = order.features
+        active = self._active(order)
         row: Row = {
-            "kind": "interaction",
+            "kind": term.word,
             "order": order.order,
             **_range("k", [feature.basis.size for feature in features]),
             **_range("df", order.df),
@@ -135,11 +140,11 @@ class TermRows:
             "factors_asked": order.slots,
             "features": int(active.any(axis=1).sum()),
             "features_asked": len(features),
-            "share": self._share(term.name, place),
+            "share": self._share(order.key),
             "pruned": not active.any(),
         }
         if self.model.has_posterior:
-            layer, own = self.model.posterior, posterior_place(self.model, key)
+            layer, own = self.model.posterior, self.layout.order_index[order.key]
             row["edf"] = float(np.asarray(layer.factor_edf[own]).sum())
             smoothing = np.asarray(layer.factor_smoothing[own])
             row |= _range(
@@ -147,21 +152,20 @@ class TermRows:
                 [self._lambdas([features[j]], smoothing[j, f])[0] for j, f in np.argwhere(active)],
             )
             if not row["pruned"]:
-                row |= _tested(interaction_test(self.parts, key, self.residual_df))
+                row |= _tested(interaction_test(self.parts, order, self.residual_df))
         return row
 
-    def _active(self, key: OrderKey) -> np.ndarray:
+    def _active(self, order: InteractionOrder) -> np.ndarray:
         """Which factors of which features are not switched off, `(p, F)`."""
-        term, place = key
-        values = self.model.get_layer(term.name).coordinates(place)
+        values = self.model.get_layer(order.name).coordinates(order.index)
         active = np.abs(values).max(axis=1) > 0
         if self.model.has_posterior:
             layer = self.model.posterior
-            active &= layer.edf_in_fit(posterior_place(self.model, key)) >= PRUNED
+            active &= layer.edf_in_fit(self.layout.order_index[order.key]) >= PRUNED
         # A factor of fewer features than a product has adds nothing.
-        return active & (active.sum(axis=0) >= term.orders[place].order)
+        return active & (active.sum(axis=0) >= order.order)
 
-    def _lambdas(self, margins: list[Feature], parameters: np.ndarray) -> list[float]:
+    def _lambdas(self, margins: Sequence[Feature], parameters: np.ndarray) -> list[float]:
         """The lambda of each margin that was reached, on the scale of the one that df asked for."""
         *smoothing, shrinkage = np.exp(parameters) / self.rows
         first = margins[0].eigenvalues
@@ -171,11 +175,10 @@ class TermRows:
             return [float(shrinkage / first[0])]
         return list(map(float, smoothing))
 
-    def _share(self, name: str, place: int = 0) -> float:
+    def _share(self, source: tuple[str, int]) -> float:
         """Share of the variance of the link that a term, or an order of it, has on its own."""
         own = copy.copy(self._fresh)
-        sources = {(name, place), (name, CENTRES)}
-        own.groups = [group for group in self.parts.groups if group.source in sources]
+        own.groups = [group for group in self.parts.groups if group.source == source]
         total = self.parts.total_variance
         share = own.total_variance / total if total > 0 else 0.0
         return share if share > NOTHING else 0.0

@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 from ahofm_keras.summary.chisquares import tail_of_sum
 from ahofm_keras.summary.linear import LinearCoefficients
 from ahofm_keras.tensors import margin_penalties
-from ahofm_keras.terms import PenalisedTerm
+from ahofm_keras.terms import Columns, Span
 
 # Directions with a smaller share of the largest variance are rounding.
 _RANK = 1e-13
@@ -59,9 +59,7 @@ def joint_test(values: np.ndarray, covariance: np.ndarray, residual_df: float | 
     return TermTest(statistic, rank, tail_of_sum(statistic, np.ones(rank), residual_df))
 
 
-def smooth_test(
-    block: LinearCoefficients, term: PenalisedTerm, residual_df: float | None
-) -> TermTest | None:
+def smooth_test(block: LinearCoefficients, span: Span, residual_df: float | None) -> TermTest | None:
     """The test that a smooth, or a tensor product, is zero.
 
     Where the penalty leaves something free (a straight line, say), mgcv's Wald test of the function on
@@ -71,12 +69,12 @@ def smooth_test(
     regression models). Where the data chose both lambda and tau, that test would be too liberal, one in
     ten at 5 %; taken at a smoothing that the data did not choose, it is not.
     """
-    own = block.spans[term.name].inner
+    own, name = span.where, span.term.name
     values, covariance = block.inner[own], block.inner_covariance[own, own]
     precisions = block.precisions[own] / block.dispersion
     if precisions.min() > 0:
-        *lambdas, tau = np.exp(block.smoothing[term.name])
-        reference = _reference_penalty(block, term) if tau > 0 and any(lambdas) else None
+        *lambdas, tau = np.exp(block.smoothing[name])
+        reference = _reference_penalty(span.block) if tau > 0 and any(lambdas) else None
         return variance_test(values, covariance, precisions, residual_df, reference)
     influence = block.influence
     # tr(2H - HH) of the term
@@ -134,11 +132,10 @@ def variance_test(
     return TermTest(statistic, float(weights.sum()), tail_of_sum(statistic, weights, residual_df))
 
 
-def _reference_penalty(block: LinearCoefficients, term: PenalisedTerm) -> np.ndarray:
+def _reference_penalty(block: Columns) -> np.ndarray:
     """The term's penalty at a smoothing that leaves `REFERENCE_DF` degrees of freedom to each margin."""
-    features = [block.model.design.features[place] for place in term.places]
-    margins = [reference_penalty(feature.eigenvalues) for feature in features]
-    return margin_penalties(margins, term.pure).sum(axis=0)
+    margins = [reference_penalty(feature.eigenvalues) for feature in block.features]
+    return margin_penalties(margins, block.pure).sum(axis=0)
 
 
 def reference_penalty(penalty: np.ndarray) -> np.ndarray:

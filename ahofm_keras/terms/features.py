@@ -69,6 +69,12 @@ class Feature:
     def label(self) -> str:
         return str(self.expression)
 
+    def centred_functions(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Functions of the basis with mean zero over the rows of raw columns, `(r, n)`."""
+        values = np.asarray(evaluate_expression(self.expression, columns))
+        functions = evaluate_basis(self.basis, values)
+        return (functions @ center_basis(functions.mean(axis=0))).T
+
     def to_json(self) -> dict[str, Any]:
         return {
             "expression": self.expression.to_json(),

@@ -1,128 +1,75 @@
-"""Parametric terms: numeric columns, treatment-coded categories, their products."""
+"""Linear terms."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import product
-from typing import Any
-
-import numpy as np
-from patsy import Term as PatsyTerm
-from patsy.redundancy import pick_contrasts_for_term
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, ClassVar
 
 from ahofm_keras.formula import TermSpec
-from ahofm_keras.terms.features import constant_column, feature_values, find_levels
-from ahofm_keras.terms.records import Factor, LinearTerm
-from ahofm_keras.transforms import Expression, evaluate_expression, learn_expression
+from ahofm_keras.layers import Linear
+from ahofm_keras.terms.base import Tensor, Term, as_tuple, register_term
+from ahofm_keras.terms.blocks import DesignColumns, Sources
+from ahofm_keras.terms.groups import GroupReader
+from ahofm_keras.terms.learning import Learning
+from ahofm_keras.terms.parametric import Factor, Parametric
+from ahofm_keras.transforms import Expression
 
-Array = Any
 
+@register_term
+@dataclass(frozen=True)
+class LinearTerm(Term):
+    """A parametric term, `x`, `group`, `a:b`: its coefficients are not penalised.
 
-class LinearCoder:
-    """Codes linear terms one after another.
-
-    Which levels of a category a term needs depends on the terms before it: after an intercept `a`
-    leaves its first level out, `a:b` without `a` does not. patsy's own rule decides.
+    Args:
+        factors, columns, coefficients, centre, scale: of its `Parametric` design columns.
     """
 
-    def __init__(
-        self,
-        columns: Mapping[str, np.ndarray],
-        levels: Mapping[str, tuple[str, ...]],
-        intercept: bool,
-    ) -> None:
-        self.columns = columns
-        self.levels = levels
-        self.intercept = intercept
-        # What is used up depends on the numbers that the levels are multiplied with.
-        self._used: dict[frozenset[Expression], set[Any]] = {}
-        if intercept:
-            pick_contrasts_for_term(PatsyTerm([]), set(), self._used.setdefault(frozenset(), set()))
+    kind: ClassVar[str] = "linear"
+    word: ClassVar[str] = "linear"
+    factors: tuple[Factor, ...]
+    columns: tuple[tuple[int, ...], ...]
+    coefficients: tuple[str, ...]
+    centre: tuple[float, ...]
+    scale: tuple[float, ...]
 
-    def code(self, spec: TermSpec, name: str) -> LinearTerm:
-        factors = tuple(self._factor(expression, spec) for expression in spec.features)
-        numeric = frozenset(factor.expression for factor in factors if not factor.levels)
-        used = self._used.setdefault(numeric, set())
-        term = PatsyTerm([factor.expression for factor in factors])
-        codings = pick_contrasts_for_term(term, numeric, used)
-        components = [self._components(factor) for factor in factors]
-        columns: list[tuple[int, ...]] = []
-        for coding in codings:
-            choices = [
-                _choose(factor, count, coding) for factor, count in zip(factors, components, strict=True)
-            ]
-            columns += product(*choices)
-        design = design_columns(factors, tuple(columns), self.columns, np)
-        centre = design.mean(axis=0) if self.intercept else np.zeros(design.shape[1])
-        spread = np.sqrt(np.mean((design - centre) ** 2, axis=0))
-        return LinearTerm(
-            spec.label,
-            name,
-            factors,
-            tuple(columns),
-            tuple(_coefficient(factors, column) for column in columns),
-            tuple(centre.tolist()),
-            tuple(np.where(spread > 0, spread, 1.0).tolist()),
-        )
+    @classmethod
+    def learn(cls, spec: TermSpec, learning: Learning) -> LinearTerm:
+        design = learning.coder.code(spec)
+        name = learning.name(f"linear_{spec.label}")
+        return cls(
+            spec.label, name, design.factors, design.columns, design.coefficients, design.centre,
+            design.scale,
+        )  # fmt: skip
 
-    def _factor(self, expression: Expression, spec: TermSpec) -> Factor:
-        values = feature_values(expression, self.columns, spec)
-        if expression.is_category or values.dtype.kind != "f":
-            levels = find_levels(expression, values, self.levels)
-            if len(levels) < 2:
-                raise constant_column(expression, spec)
-            return Factor(expression, levels)
-        if self.intercept and np.ptp(values.reshape(len(values), -1)[:, 0]) == 0:
-            raise constant_column(expression, spec)
-        return Factor(learn_expression(expression, self.columns))
+    @classmethod
+    def is_main_effect(cls, spec: TermSpec) -> bool:
+        return len(spec.features) == 1
 
-    def _components(self, factor: Factor) -> int:
-        if factor.levels:
-            return len(factor.levels)
-        return int(factor.expression.arguments[1].arguments[0]) if _is_poly(factor) else 1
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "kind": self.kind, "factors": [f.to_json() for f in self.factors]}
 
+    @classmethod
+    def from_json(cls, config: Mapping[str, Any]) -> LinearTerm:
+        factors = tuple(Factor.from_json(factor) for factor in config["factors"])
+        plain = {k: as_tuple(v) for k, v in config.items() if k not in ("kind", "factors")}
+        return cls(factors=factors, **plain)
 
-def _is_poly(factor: Factor) -> bool:
-    return factor.expression.function == "poly"
+    @cached_property
+    def parametric(self) -> Parametric:
+        return Parametric(self.factors, self.columns, self.coefficients, self.centre, self.scale)
 
+    @property
+    def line(self) -> Expression | None:
+        return self.factors[0].expression if len(self.factors) == 1 else None
 
-def _choose(factor: Factor, components: int, coding: Mapping[Expression, bool]) -> list[int]:
-    """Components of a factor that enter: all, all but the first level, or -1 for none."""
-    if not factor.levels:
-        return list(range(components))
-    if factor.expression not in coding:
-        return [-1]
-    return list(range(0 if coding[factor.expression] else 1, components))
+    def linear_block(self, sources: Sources) -> DesignColumns:
+        return DesignColumns(self.parametric, sources.column_slices[self.name])
 
+    def connect(self, inputs: Any) -> Tensor:
+        own = inputs.sources.column_slices[self.name]
+        return Linear(own.start, own.stop, name=self.name)(inputs.columns)
 
-def _coefficient(factors: tuple[Factor, ...], column: tuple[int, ...]) -> str:
-    parts = []
-    for factor, component in zip(factors, column, strict=True):
-        if component < 0:
-            continue
-        if factor.levels:
-            parts.append(f"{factor.expression}[{factor.levels[component]}]")
-        elif _is_poly(factor):
-            parts.append(f"{factor.expression}[{component + 1}]")
-        else:
-            parts.append(str(factor.expression))
-    return ":".join(parts)
-
-
-def design_columns(
-    factors: tuple[Factor, ...],
-    columns: tuple[tuple[int, ...], ...],
-    raw: Mapping[str, np.ndarray],
-    namespace: Any,
-) -> np.ndarray:
-    """Raw design `(n, C)` of a linear term, in NumPy: for learning its centre and scale."""
-    result = np.ones((len(next(iter(raw.values()))), len(columns)))
-    for place, factor in enumerate(factors):
-        values = np.asarray(evaluate_expression(factor.expression, raw))
-        if factor.levels:
-            values = np.column_stack([values == level for level in factor.levels]).astype(float)
-        values = values.reshape(len(result), -1)
-        chosen = [column[place] for column in columns]
-        taken = values[:, [max(component, 0) for component in chosen]]
-        result *= np.where(np.asarray(chosen) < 0, 1.0, taken)
-    return result
+    def add_groups(self, reader: GroupReader) -> None:
+        reader.add_columns(self.parametric, self.name)

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ahofm_keras.bases import locate_levels
-from ahofm_keras.terms.records import LinearTerm, Term
-from ahofm_keras.terms.variables import Variable, places_of, split_column, variables_by_key
+from ahofm_keras.terms.base import Term
+from ahofm_keras.terms.variables import Variable, split_column, variables_by_key
 from ahofm_keras.transforms import evaluate_expression
 
 QUANTILES = 101
@@ -181,10 +181,12 @@ def _moments(variable: Variable, values: np.ndarray) -> Moments:
 
 def _variables_of(term: Term, variables: list[Variable]) -> set[int]:
     """Positions of the variables that a term has functions of."""
-    if isinstance(term, LinearTerm):
-        found = split_column(variables_by_key(variables), term, (0,) * len(term.factors))
-        return {variables.index(variable) for variable, _ in found}
-    return {i for i, v in enumerate(variables) for place in places_of(term) if place in v.places}
+    found = {i for i, v in enumerate(variables) for place in term.features if place in v.places}
+    design = term.parametric
+    if design is not None:
+        columns = split_column(variables_by_key(variables), design, (0,) * len(design.factors))
+        found |= {variables.index(variable) for variable, _ in columns}
+    return found
 
 
 def cell_of(variable: Variable, margin: Margin, values: np.ndarray) -> np.ndarray:

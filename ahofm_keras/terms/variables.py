@@ -14,21 +14,12 @@ from typing import Any
 import numpy as np
 
 from ahofm_keras.bases import evaluate_basis, locate_levels
+from ahofm_keras.terms.base import Term
 from ahofm_keras.terms.features import Feature
-from ahofm_keras.terms.records import (
-    Factor,
-    InteractionTerm,
-    LinearTerm,
-    SmoothTerm,
-    TensorTerm,
-    Term,
-)
+from ahofm_keras.terms.parametric import ANY_LEVEL, Factor, Parametric
 from ahofm_keras.transforms import Expression, column, evaluate_expression
 
-# A component of a factor of a linear term: of `group` the level, of `poly(x, 2)` the power. ANY_LEVEL of
-# a category is 1 at the levels of the training data, 0 elsewhere: a linear term is 0 at other levels.
 Component = tuple[Factor, int]
-ANY_LEVEL = -1
 # What a column of a linear term is as a function of one variable: a product of components.
 Product = tuple[Component, ...]
 # Text of the expression, and whether it is taken as a category.
@@ -105,12 +96,13 @@ def find_variables(features: Sequence[Feature], terms: Iterable[Term]) -> list[V
     """All variables of a design, in the order of its terms' first use of them."""
     found: dict[Key, Variable] = {}
     for term in terms:
-        if isinstance(term, LinearTerm):
-            for components in (*term.columns, centre_components(term)):
-                for variable, product in split_column(found, term, components):
+        design = term.parametric
+        if design is not None:
+            for components in (*design.columns, design.centre_components):
+                for variable, product in split_column(found, design, components):
                     if product not in variable.products:
                         variable.products.append(product)
-        for place in places_of(term):
+        for place in term.features:
             variable = _variable(found, features[place].expression, features[place].basis.levels)
             if place not in variable.places:
                 variable.places.append(place)
@@ -123,29 +115,17 @@ def find_variables(features: Sequence[Feature], terms: Iterable[Term]) -> list[V
     ]
 
 
-def places_of(term: Term) -> tuple[int, ...]:
-    """Positions in the design of the features that a term has a basis of."""
-    if isinstance(term, InteractionTerm):
-        return term.features
-    return term.places if isinstance(term, SmoothTerm | TensorTerm) else ()
-
-
 def split_column(
-    variables: dict[Key, Variable], term: LinearTerm, components: tuple[int, ...]
+    variables: dict[Key, Variable], design: Parametric, components: tuple[int, ...]
 ) -> list[tuple[Variable, Product]]:
-    """A column of a linear term as a product of functions of single variables."""
+    """A design column as a product of functions of single variables."""
     products: dict[Key, list[Component]] = {}
-    for factor, component in zip(term.factors, components, strict=True):
+    for factor, component in zip(design.factors, components, strict=True):
         if component >= 0 or factor.levels:
             _variable(variables, factor.expression, factor.levels)
             key = _key(factor.expression, factor.levels)
             products.setdefault(key, []).append((factor, component))
     return [(variables[key], tuple(product)) for key, product in products.items()]
-
-
-def centre_components(term: LinearTerm) -> tuple[int, ...]:
-    """What the centres of a linear term's columns are multiplied with, as a column."""
-    return (ANY_LEVEL,) * len(term.factors)
 
 
 def variables_by_key(variables: Iterable[Variable]) -> dict[Key, Variable]:

@@ -1,16 +1,16 @@
-"""Terms that hold the same part of a model twice."""
+"""Identifiability: terms that hold the same part of a predictor twice."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, combinations
+from itertools import combinations
 
 import numpy as np
 
 from ahofm_keras.errors import warn
+from ahofm_keras.terms.base import Term
 from ahofm_keras.terms.features import Feature
-from ahofm_keras.terms.linear import design_columns
-from ahofm_keras.terms.records import LinearTerm, PenalisedTerm, SmoothTerm, TensorTerm, Term
+from ahofm_keras.terms.parametric import Parametric
 
 Part = frozenset[str]
 
@@ -21,7 +21,7 @@ _NOTHING_LEFT = 1e-10
 _MOST_PRODUCTS = 10**10
 
 
-def warn_of_doubles(
+def warn_if_not_identifiable(
     terms: Sequence[Term], features: Sequence[Feature], columns: Mapping[str, np.ndarray]
 ) -> None:
     """Warn of a straight line, a main effect or an interaction that two terms hold.
@@ -32,7 +32,7 @@ def warn_of_doubles(
         columns: training data.
     """
     _warn_of_lines(terms, features)
-    _warn_of_dependent_columns([term for term in terms if isinstance(term, LinearTerm)], columns)
+    _warn_of_dependent_columns([term.parametric for term in terms if term.parametric], columns)
     for first, second, part in _shared_parts(terms, features):
         kind = "main effect" if len(part) == 1 else "interaction"
         listed = ", ".join(f"`{name}`" for name in sorted(part))
@@ -47,29 +47,25 @@ def _warn_of_lines(terms: Sequence[Term], features: Sequence[Feature]) -> None:
     smooth = {
         features[place].expression: term.label
         for term in terms
-        if isinstance(term, SmoothTerm) or (isinstance(term, TensorTerm) and not term.pure)
-        for place in term.places
+        if term.holds_main
+        for place in term.features
     }
     for term in terms:
-        if isinstance(term, LinearTerm) and len(term.factors) == 1:
-            holder = smooth.get(term.factors[0].expression)
-            if holder is not None:
-                warn(
-                    f"`{term.label}` stands as a linear term and inside `{holder}`, which "
-                    "holds the straight line already: the two cannot be told apart. Leave one out."
-                )
+        holder = None if term.line is None else smooth.get(term.line)
+        if holder is not None:
+            warn(
+                f"`{term.label}` stands as a linear term and inside `{holder}`, which "
+                "holds the straight line already: the two cannot be told apart. Leave one out."
+            )
 
 
-def _warn_of_dependent_columns(terms: Sequence[LinearTerm], columns: Mapping[str, np.ndarray]) -> None:
+def _warn_of_dependent_columns(designs: Sequence[Parametric], columns: Mapping[str, np.ndarray]) -> None:
     """Coefficients of linear terms that the data cannot tell apart, such as those of x and 2 x + 1."""
-    names = [name for term in terms for name in term.coefficients]
+    names = [name for own in designs for name in own.coefficients]
     rows = len(next(iter(columns.values())))
     if len(names) < 2 or rows * len(names) ** 2 > _MOST_PRODUCTS:
         return
-    parts = [
-        (design_columns(term.factors, term.columns, columns, np) - term.centre) / term.scale
-        for term in terms
-    ]
+    parts = [(own.raw(columns) - own.centre) / own.scale for own in designs]
     design = np.concatenate(parts, axis=1)
     listed = ", ".join(f"`{names[place]}`" for place in _dependent(design.T @ design / rows))
     if listed:
@@ -94,19 +90,16 @@ def _dependent(gram: np.ndarray) -> list[int]:
 
 def _shared_parts(
     terms: Sequence[Term], features: Sequence[Feature]
-) -> Iterator[tuple[PenalisedTerm, PenalisedTerm, Part]]:
-    """Pairs of terms, one of them a `te()`, and the largest part that both hold."""
-    kept = [term for term in terms if isinstance(term, SmoothTerm | TensorTerm)]
-    whole = [term for term in kept if not term.pure]
-    pairs = [(te, other) for te in whole for other in kept if other.pure]
-    for first, second in (*combinations(whole, 2), *pairs):
-        shared = _parts(first, features) & _parts(second, features)
+) -> Iterator[tuple[Term, Term, Part]]:
+    """Pairs of terms, one of which holds several parts, and the largest part that both hold."""
+    parts = {
+        term: {frozenset(features[place].label for place in subset) for subset in term.subsets()}
+        for term in terms
+        if term.subsets()
+    }
+    several = [term for term in parts if len(parts[term]) > 1]
+    pairs = [(term, other) for term in several for other in parts if len(parts[other]) == 1]
+    for first, second in (*combinations(several, 2), *pairs):
+        shared = parts[first] & parts[second]
         if shared:
             yield first, second, max(sorted(shared, key=sorted), key=len)
-
-
-def _parts(term: PenalisedTerm, features: Sequence[Feature]) -> set[Part]:
-    """The subsets of features that a term holds an effect of."""
-    names = [features[place].label for place in term.places]
-    sizes = [len(names)] if term.pure else range(1, len(names) + 1)
-    return set(map(frozenset, chain.from_iterable(combinations(names, size) for size in sizes)))

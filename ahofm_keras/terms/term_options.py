@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ahofm_keras.formula import TermSpec
-from ahofm_keras.terms.smoothing import DEFAULT_DF
-from ahofm_keras.terms.tensors import default_margin_df, margin_degrees
 from ahofm_keras.transforms import Expression
 
 DEFAULT_RANK = 5
@@ -33,29 +31,20 @@ def basis_options(spec: TermSpec, feature: Expression) -> dict[str, Any]:
     return {option: value for option, value in said.items() if value is not None}
 
 
-def with_own_smooth(spec: TermSpec, feature: Expression, terms: Iterable[TermSpec]) -> dict[str, Any]:
+def with_own_smooth(spec: TermSpec, feature: Expression, smooth: TermSpec | None) -> dict[str, Any]:
     """What an interaction says of the basis of a feature; what it does not say, as the feature's `s()`.
 
     Args:
         spec: of the interaction.
         feature: one of its features, no category.
-        terms: of the formula.
+        smooth: the `s()` of the feature, if the formula has one.
     """
     said = basis_options(spec, feature)
-    own = [term for term in terms if term.kind == "s" and term.features == (feature,)]
     # Levels have neither knots nor a number of functions: nothing of them goes with what splines have.
-    if not own or (said and "re" in (said.get("bs"), own[0].options.get("bs"))):
+    if smooth is None or (said and "re" in (said.get("bs"), smooth.options.get("bs"))):
         return said
-    before = {option: own[0].options[option] for option in BASIS_OPTIONS if option in own[0].options}
+    before = {option: smooth.options[option] for option in BASIS_OPTIONS if option in smooth.options}
     return {**before, **said}
-
-
-def largest_df(spec: TermSpec) -> list[float]:
-    """Degrees of freedom that a term asks of each feature's basis, over all its orders."""
-    if spec.kind == "te":
-        return [df or default_margin_df(len(spec.features)) for df in margin_degrees(spec)]
-    asked = [option_of(spec, "df", feature) for feature in spec.features]
-    return [float(max(df) if isinstance(df, tuple) else df or DEFAULT_DF) for df in asked]
 
 
 def df_by_order(spec: TermSpec, feature: Expression, orders: tuple[int, ...]) -> dict[int, float | None]:

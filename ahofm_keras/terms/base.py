@@ -1,0 +1,188 @@
+"""What all terms share, and the registry of their kinds.
+
+A term owns its behaviour: what a formula may say of it, what it learns from the training columns, its
+Keras layer, its coefficients as solvers and the posterior see them, and its functions as readers of a
+model see them. Nobody else asks which kind a term is of.
+
+Terms name their features by position in `Design.features`: a basis that several terms use is learned,
+stored and evaluated once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from ahofm_keras.errors import DataError
+from ahofm_keras.formula import TERM_CALLS, TermCall, TermSpec
+from ahofm_keras.transforms import Expression
+
+if TYPE_CHECKING:
+    from ahofm_keras.terms.blocks import Columns, InteractionOrder, Sources
+    from ahofm_keras.terms.groups import GroupReader
+    from ahofm_keras.terms.learning import Learning
+    from ahofm_keras.terms.parametric import Parametric
+
+Tensor = Any
+
+
+@dataclass(frozen=True)
+class Term:
+    """A fitted term: frozen, and JSON in and out, so that a model needs no training data once built.
+
+    A new kind is a subclass with a `kind`, a `word`, its `calls`, `learn` and `connect`; `register_term`
+    makes it known. With `linear_block` or `factor_blocks` all solvers can fit it, else mini-batches
+    alone; with `add_groups` readers can take it apart.
+
+    Args:
+        label: as tables and predictions name it, e.g. `s(x1)`.
+        name: of its Keras layer, e.g. `s_x1`.
+    """
+
+    kind: ClassVar[str]
+    word: ClassVar[str]  # for tables
+    calls: ClassVar[Mapping[str, TermCall]] = {}  # how a formula calls it
+    has_small_bases: ClassVar[bool] = False  # bases of its own, because their sizes multiply
+    label: str
+    name: str
+
+    # Learning ------------------------------------------------------------------------------------
+
+    @classmethod
+    def learn(cls, spec: TermSpec, learning: Learning) -> Term:
+        """The term that a formula asks for, from the training columns."""
+        raise NotImplementedError
+
+    @classmethod
+    def expand(cls, spec: TermSpec, learning: Learning) -> list[TermSpec]:
+        """The specifications that one in the formula stands for, such as main effects and itself."""
+        return [spec]
+
+    @classmethod
+    def degrees_asked(cls, spec: TermSpec) -> list[float]:
+        """The largest degrees of freedom asked of each feature's basis; empty where it has none."""
+        return []
+
+    @classmethod
+    def is_main_effect(cls, spec: TermSpec) -> bool:
+        """Whether the term holds the main effect of each of its features."""
+        return False
+
+    # Files ---------------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, **asdict(self)}
+
+    @classmethod
+    def from_json(cls, config: Mapping[str, Any]) -> Term:
+        return cls(**{key: as_tuple(value) for key, value in config.items() if key != "kind"})
+
+    # Rows ----------------------------------------------------------------------------------------
+
+    @property
+    def features(self) -> tuple[int, ...]:
+        """Positions in the design of the features that it has a basis of."""
+        return ()
+
+    @property
+    def parametric(self) -> Parametric | None:
+        """Design columns of its own, computed from raw columns."""
+        return None
+
+    @property
+    def offset(self) -> Expression | None:
+        """What it adds to the predictor as it is, with no coefficient."""
+        return None
+
+    def connect(self, inputs: Any) -> Tensor | None:
+        """Its contribution `(n, c)` to the predictor, as a tensor of the model's graph.
+
+        Args:
+            inputs: a `TermInputs`, the tensors that it may start from.
+        """
+        raise NotImplementedError
+
+    @property
+    def column_labels(self) -> tuple[str, ...]:
+        """Names of the term's columns in `predict(type="terms")`."""
+        return (self.label,)
+
+    # Coefficients --------------------------------------------------------------------------------
+
+    def linear_block(self, sources: Sources) -> Columns | None:
+        """Its coefficients that the predictor is linear in, as columns of the linear block."""
+        return None
+
+    def factor_blocks(self, sources: Sources) -> tuple[InteractionOrder, ...]:
+        """Its orders of factorized interactions, rising."""
+        return ()
+
+    def with_starts(self, starts: int) -> Term:
+        """The term with room for the average of several fits."""
+        return self
+
+    # Readers -------------------------------------------------------------------------------------
+
+    @property
+    def is_surface(self) -> bool:
+        """Whether it is one function of all its features together."""
+        return False
+
+    @property
+    def holds_main(self) -> bool:
+        """Whether it has functions of each of its features alone."""
+        return False
+
+    @property
+    def line(self) -> Expression | None:
+        """The expression that it is a straight line of."""
+        return None
+
+    def subsets(self) -> list[tuple[int, ...]]:
+        """Subsets of its features that it holds the exact effect of."""
+        return []
+
+    def add_groups(self, reader: GroupReader) -> None:
+        """Give a reader the products of functions of single variables whose sum the term is."""
+        raise DataError(
+            f"`{self.label}` cannot be taken apart into functions of single features. Its contribution "
+            'is that of `model.predict(data, type="terms")`.'
+        )
+
+
+def as_tuple(value: Any) -> Any:
+    """Lists, as JSON has them, as tuples."""
+    return tuple(map(as_tuple, value)) if isinstance(value, list | tuple) else value
+
+
+TERMS: dict[str, type[Term]] = {}
+
+AnyTerm = TypeVar("AnyTerm", bound=type[Term])
+
+
+def register_term(term: AnyTerm) -> AnyTerm:
+    """Make a kind of term known to formulas and files; also as a decorator of its class.
+
+    Args:
+        term: a subclass of `ahofm_keras.terms.Term`.
+
+    Raises:
+        DataError: a kind or a call that another term has.
+    """
+    if not (isinstance(term, type) and issubclass(term, Term)):
+        raise DataError(f"`register_term` takes a subclass of `Term`. Received: {term!r}.")
+    known = TERMS.get(term.kind)
+    # A cell of a notebook that runs again replaces its own class.
+    if known is not None and known.__qualname__ != term.__qualname__:
+        raise DataError(f"A term of kind {term.kind!r} is registered already: {known.__name__}.")
+    for name, call in term.calls.items():
+        if not name.isidentifier():
+            raise DataError(f"A formula cannot call {name!r}: choose a name of letters and digits.")
+        if name in TERM_CALLS and TERM_CALLS[name].kind != term.kind:
+            raise DataError(f"Formulas have a term `{name}()` already. Choose another name.")
+        if call.kind != term.kind:
+            raise DataError(f"The call `{name}()` is of kind {call.kind!r}, the term of {term.kind!r}.")
+    TERM_CALLS.update(term.calls)
+    TERMS[term.kind] = term
+    return term

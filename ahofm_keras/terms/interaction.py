@@ -1,0 +1,214 @@
+"""All interactions of some features: `ahofm()` of smooth functions, `hofm()` of straight lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ahofm_keras.formula import TermCall, TermSpec
+from ahofm_keras.formula.options import calls_of, interaction_orders
+from ahofm_keras.layers import FactorizedInteraction
+from ahofm_keras.terms.base import TERMS, Tensor, Term, register_term
+from ahofm_keras.terms.blocks import InteractionOrder, Sources
+from ahofm_keras.terms.features import Request
+from ahofm_keras.terms.groups import FACTORS, GroupReader
+from ahofm_keras.terms.learning import Learning, bare
+from ahofm_keras.terms.smoothing import DEFAULT_DF
+from ahofm_keras.terms.term_options import (
+    basis_options,
+    df_by_order,
+    option_of,
+    ranks,
+    with_own_smooth,
+)
+from ahofm_keras.transforms import Expression
+
+DEFAULT_RIDGE = 1.0
+
+
+@dataclass(frozen=True)
+class Order:
+    """The interactions of one order within an `InteractionTerm`.
+
+    Args:
+        order: d.
+        rank: number of factors F_d.
+        smoothing: lambda of each feature.
+        df: degrees of freedom of each feature at that lambda.
+        starts: number of fits that are averaged. The average of K fits of rank F is a fit of rank K F.
+    """
+
+    order: int
+    rank: int
+    smoothing: tuple[float, ...]
+    df: tuple[float, ...]
+    starts: int = 1
+
+    @property
+    def slots(self) -> int:
+        """Number of factors that there is room for."""
+        return self.rank * self.starts
+
+
+@register_term
+@dataclass(frozen=True)
+class InteractionTerm(Term):
+    """All interactions of some features, of one or several orders, of smooth functions.
+
+    Args:
+        members: positions of the features in `Design.features`.
+        orders: ascending.
+        fixed: whether the user gave lambda (`sp=`), so that no solver chooses it.
+    """
+
+    kind: ClassVar[str] = "ahofm"
+    word: ClassVar[str] = "interaction"
+    calls: ClassVar[Mapping[str, TermCall]] = calls_of("ahofm")
+    members: tuple[int, ...]
+    orders: tuple[Order, ...]
+    fixed: bool = False
+
+    @classmethod
+    def learn(cls, spec: TermSpec, learning: Learning) -> InteractionTerm:
+        options = spec.options
+        orders = interaction_orders(options, len(spec.features))
+        degrees = [df_by_order(spec, feature, orders) for feature in spec.features]
+        places = [_basis(spec, feature, learning) for feature in spec.features]
+        fitted = []
+        for order, rank in ranks(options, orders):
+            wanted = [df[order] for df in degrees]
+            smoothing = learning.smoother.smoothing(places, wanted, spec, "k" in options)
+            reached = tuple(map(learning.smoother.reached, places, smoothing))
+            fitted.append(Order(order, rank, tuple(smoothing), reached))
+        return cls(spec.label, learning.name(spec.label), tuple(places), tuple(fitted))
+
+    @classmethod
+    def degrees_asked(cls, spec: TermSpec) -> list[float]:
+        asked = [option_of(spec, "df", feature) for feature in spec.features]
+        return [float(max(df) if isinstance(df, tuple) else df or DEFAULT_DF) for df in asked]
+
+    @classmethod
+    def expand(cls, spec: TermSpec, learning: Learning) -> list[TermSpec]:
+        """A main effect stands once: the formula's own, else the first that an interaction adds."""
+        if not spec.options.get("main", True):
+            return [spec]
+        own = {
+            bare(feature)
+            for term in learning.formula.terms
+            if TERMS[term.kind].is_main_effect(term)
+            for feature in term.features
+        }
+        missing = [f for f in spec.features if bare(f) not in own | learning.main_effects]
+        learning.main_effects.update(map(bare, missing))
+        return [*(cls.main_effect(spec, feature, learning) for feature in missing), spec]
+
+    @classmethod
+    def main_effect(cls, spec: TermSpec, feature: Expression, learning: Learning) -> TermSpec:
+        """The main effect that the interaction adds for one of its features."""
+        options: dict[str, Any] = {"center": spec.options.get("center", True)}
+        if not learning.is_category(feature):
+            options |= basis_options(spec, feature)
+        df = option_of(spec, "df", feature)
+        if df is not None:
+            options["df"] = df[0] if isinstance(df, tuple) else df
+        return replace(spec, kind="s", features=(feature,), options=options, call="s")
+
+    @classmethod
+    def from_json(cls, config: Mapping[str, Any]) -> InteractionTerm:
+        orders = tuple(
+            Order(o["order"], o["rank"], tuple(o["smoothing"]), tuple(o["df"]), o.get("starts", 1))
+            for o in config["orders"]
+        )
+        fixed = config.get("fixed", False)
+        return cls(config["label"], config["name"], tuple(config["members"]), orders, fixed)
+
+    @property
+    def features(self) -> tuple[int, ...]:
+        return self.members
+
+    @property
+    def column_labels(self) -> tuple[str, ...]:
+        return tuple(f"{self.label}[{order.order}]" for order in self.orders)
+
+    def with_starts(self, starts: int) -> InteractionTerm:
+        return replace(self, orders=tuple(replace(order, starts=starts) for order in self.orders))
+
+    def factor_blocks(self, sources: Sources) -> tuple[InteractionOrder, ...]:
+        features = tuple(sources.features[place] for place in self.members)
+        return tuple(
+            InteractionOrder(
+                self.name, label, index, own.order, own.rank, own.starts, self.members, features,
+                own.smoothing, own.df, self.fixed,
+            )
+            for index, (label, own) in enumerate(zip(self.column_labels, self.orders, strict=True))
+        )  # fmt: skip
+
+    def connect(self, inputs: Any) -> Tensor:
+        places, tensors = inputs.bases_of(self.members)
+        features = [inputs.sources.features[position] for position in self.members]
+        layer = FactorizedInteraction(
+            places,
+            [feature.transform for feature in features],
+            [feature.eigenvalues for feature in features],
+            [
+                {"order": order.order, "rank": order.slots, "smoothing": list(order.smoothing)}
+                for order in self.orders
+            ],
+            seed=inputs.next_seed(),
+            name=self.name,
+        )
+        return layer(tensors)
+
+    def add_groups(self, reader: GroupReader) -> None:
+        widths = [len(reader.model.design.features[place].eigenvalues) for place in self.members]
+        for index, order in enumerate(self.orders):
+            values = reader.coordinates(self.name, index)
+            kept = np.flatnonzero(np.abs(values).max(axis=(0, 1)) > 0)
+            factors = tuple(values[j, :width][:, kept] for j, width in enumerate(widths))
+            source = (self.name, index)
+            reader.add_products(order.order, self.members, factors, source, FACTORS, kept)
+
+
+@register_term
+@dataclass(frozen=True)
+class LinearInteractionTerm(InteractionTerm):
+    """All interactions of straight lines and levels: a factorization machine, with a ridge penalty."""
+
+    kind: ClassVar[str] = "hofm"
+    calls: ClassVar[Mapping[str, TermCall]] = calls_of("hofm")
+
+    @classmethod
+    def learn(cls, spec: TermSpec, learning: Learning) -> LinearInteractionTerm:
+        orders = interaction_orders(spec.options, len(spec.features))
+        places = [
+            learning.pool.position(
+                feature,
+                Request("re", center=False) if learning.is_category(feature) else Request("linear"),
+                spec,
+            )
+            for feature in spec.features
+        ]
+        ridge = float(spec.options.get("sp", DEFAULT_RIDGE))
+        reached = tuple(learning.smoother.reached(place, ridge) for place in places)
+        fitted = tuple(
+            Order(order, rank, (ridge,) * len(places), reached)
+            for order, rank in ranks(spec.options, orders)
+        )
+        name = learning.name(spec.label)
+        return cls(spec.label, name, tuple(places), fitted, "sp" in spec.options)
+
+    @classmethod
+    def main_effect(cls, spec: TermSpec, feature: Expression, learning: Learning) -> TermSpec:
+        return replace(spec, kind="linear", features=(feature,), options={}, call="")
+
+
+def _basis(spec: TermSpec, feature: Expression, learning: Learning) -> int:
+    """The feature's basis: what the interaction does not say is as in its own `s()`, cyclic say."""
+    asked = {"bs": option_of(spec, "bs", feature) or "re"}
+    learning.check_category(spec, feature, asked, 'leave its `bs` out, or use "re"')
+    options = with_own_smooth(spec, feature, learning.own_smooth(feature))
+    options["center"] = spec.options.get("center", True)
+    return learning.pool.position(feature, learning.request(feature, options), spec)

@@ -1,0 +1,122 @@
+"""What terms learn from: training columns, the features of all terms, lambdas, names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ahofm_keras.formula import Formula, TermSpec
+from ahofm_keras.terms.features import FeaturePool, Request
+from ahofm_keras.terms.linear_coding import LinearCoder
+from ahofm_keras.terms.smoothing import Smoother
+from ahofm_keras.transforms import Expression
+
+
+class Shared:
+    """What the terms of all predictors share while they learn.
+
+    Args:
+        columns: raw training columns that the formulas use, checked.
+        levels: of the columns of categories whose levels have an order.
+        df_kind: definition of degrees of freedom.
+        extrapolation: outside the training range.
+    """
+
+    def __init__(
+        self,
+        columns: Mapping[str, np.ndarray],
+        levels: Mapping[str, tuple[str, ...]],
+        df_kind: str,
+        extrapolation: str,
+    ) -> None:
+        self.columns = columns
+        self.levels = levels
+        self.pool = FeaturePool(columns, levels, extrapolation)
+        self.smoother = Smoother(self.pool, df_kind)
+        self.names: set[str] = set(columns)
+        # One basis per feature: it serves the term and the order with the most degrees of freedom.
+        # Tensor products have smaller ones of their own.
+        self.reach: dict[tuple[Expression, bool], float] = {}
+
+
+class Learning:
+    """What the terms of one predictor learn from.
+
+    Args:
+        formula: of the predictor.
+        shared: by all predictors.
+
+    Attributes:
+        columns: raw training columns.
+        pool: features, each learned once.
+        smoother: degrees of freedom -> lambda.
+        coder: of linear terms, one after another.
+        reach: degrees of freedom that the basis of each feature must be able to reach, by feature and
+            whether it is a margin of a tensor product.
+        main_effects: features whose main effect an interaction has added.
+    """
+
+    def __init__(self, formula: Formula, shared: Shared) -> None:
+        self.formula = formula
+        self.columns = shared.columns
+        self.pool = shared.pool
+        self.smoother = shared.smoother
+        self.reach = shared.reach
+        self.coder = LinearCoder(shared.columns, shared.levels, formula.intercept)
+        self.main_effects: set[Expression] = set()
+        self._names = shared.names
+
+    def name(self, label: str) -> str:
+        """A Keras layer name that is not taken: `s(x1)` -> `s_x1`."""
+        stem = re.sub(r"\W+", "_", label, flags=re.ASCII).strip("_") or "term"
+        name, copies = stem, 1
+        while name in self._names:
+            copies += 1
+            name = f"{stem}_{copies}"
+        self._names.add(name)
+        return name
+
+    def is_category(self, feature: Expression) -> bool:
+        """Whether a feature's values are levels."""
+        if feature.is_category:
+            return True
+        return feature.is_column and self.columns[feature.arguments[0]].dtype.kind != "f"
+
+    def check_category(
+        self, spec: TermSpec, feature: Expression, options: Mapping[str, Any], advice: str
+    ) -> None:
+        """Raise a `FormulaError` where the options ask for splines of a category."""
+        if not self.is_category(feature):
+            return
+        if options.get("bs", "re") != "re":
+            raise spec.error(f"Column `{feature}` holds categories: {advice}.")
+        unused = [option for option in ("k", "knots") if option in options]
+        if unused:
+            raise spec.error(f"`{unused[0]}` has no meaning for the category `{feature}`.")
+
+    def request(self, feature: Expression, options: Mapping[str, Any]) -> Request:
+        """The basis that the options of a smooth ask for."""
+        if self.is_category(feature) or options.get("bs") == "re":
+            return Request("re", center=options.get("center", True))
+        return Request(
+            options.get("bs", "ps"),
+            options.get("k"),
+            self.reach[feature, False],
+            options.get("knots", "adaptive"),
+            options.get("center", True),
+        )
+
+    def own_smooth(self, feature: Expression) -> TermSpec | None:
+        """The `s()` that the formula has of a feature."""
+        for spec in self.formula.terms:
+            if spec.kind == "s" and spec.features == (feature,):
+                return spec
+        return None
+
+
+def bare(feature: Expression) -> Expression:
+    """A feature without the `C()` around it."""
+    return feature.arguments[0] if feature.is_category else feature

@@ -1,0 +1,91 @@
+"""Design columns of parametric terms: products of components of factors, standardised."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ahofm_keras.transforms import Expression, evaluate_expression
+
+# A component of a factor: of `group` the level, of `poly(x, 2)` the power. ANY_LEVEL of a category is 1
+# at the levels of the training data, 0 elsewhere: a linear term is 0 at other levels.
+ANY_LEVEL = -1
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One factor of a design column: a numeric expression, or the levels of a category."""
+
+    expression: Expression
+    levels: tuple[Any, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {"expression": self.expression.to_json(), "levels": list(self.levels)}
+
+    @classmethod
+    def from_json(cls, config: Mapping[str, Any]) -> Factor:
+        return cls(Expression.from_json(config["expression"]), tuple(config["levels"]))
+
+
+@dataclass(frozen=True)
+class Parametric:
+    """Columns that are products of the components of some factors.
+
+    They are standardised inside a model, so that a coefficient of any unit is learned at one speed;
+    without an intercept they are only scaled.
+
+    Args:
+        factors: of the product `a:b`.
+        columns: for each column, the component taken of each factor; -1: none.
+        coefficients: name of each column, e.g. `group[b]`.
+        centre: subtracted from each column.
+        scale: each column is divided by.
+    """
+
+    factors: tuple[Factor, ...]
+    columns: tuple[tuple[int, ...], ...]
+    coefficients: tuple[str, ...]
+    centre: tuple[float, ...]
+    scale: tuple[float, ...]
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    @property
+    def centre_components(self) -> tuple[int, ...]:
+        """What the centres of the columns are multiplied with, as a column."""
+        return (ANY_LEVEL,) * len(self.factors)
+
+    def config(self) -> dict[str, Any]:
+        """As the layer `ParametricColumns` takes it."""
+        return {
+            "factors": [(factor.expression, factor.levels) for factor in self.factors],
+            "columns": self.columns,
+            "centre": self.centre,
+            "scale": self.scale,
+        }
+
+    def raw(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The columns as they are, before they are standardised, `(n, C)`."""
+        return design_columns(self.factors, self.columns, columns)
+
+
+def design_columns(
+    factors: tuple[Factor, ...],
+    columns: tuple[tuple[int, ...], ...],
+    raw: Mapping[str, np.ndarray],
+) -> np.ndarray:
+    """Raw design `(n, C)`, in NumPy: for learning its centre and scale."""
+    result = np.ones((len(next(iter(raw.values()))), len(columns)))
+    for place, factor in enumerate(factors):
+        values = np.asarray(evaluate_expression(factor.expression, raw))
+        if factor.levels:
+            values = np.column_stack([values == level for level in factor.levels]).astype(float)
+        values = values.reshape(len(result), -1)
+        chosen = [column[place] for column in columns]
+        taken = values[:, [max(component, 0) for component in chosen]]
+        result *= np.where(np.asarray(chosen) < 0, 1.0, taken)
+    return result

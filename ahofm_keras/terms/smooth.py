@@ -1,0 +1,92 @@
+"""Smooth functions of one feature, `s(x)`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ahofm_keras.formula import TermCall, TermSpec
+from ahofm_keras.formula.options import calls_of
+from ahofm_keras.layers import Smooth
+from ahofm_keras.terms.base import Tensor, Term, register_term
+from ahofm_keras.terms.blocks import ProductColumns, Sources
+from ahofm_keras.terms.groups import PRODUCTS, GroupReader
+from ahofm_keras.terms.learning import Learning
+from ahofm_keras.terms.smoothing import DEFAULT_DF
+
+
+@register_term
+@dataclass(frozen=True)
+class SmoothTerm(Term):
+    """One smooth function of one feature.
+
+    Args:
+        feature: position in `Design.features`.
+        smoothing: lambda.
+        df: degrees of freedom at that lambda, by the model's definition.
+        fixed: whether the user gave lambda (`sp=`), so that no solver chooses it.
+    """
+
+    kind: ClassVar[str] = "s"
+    word: ClassVar[str] = "smooth"
+    calls: ClassVar[Mapping[str, TermCall]] = calls_of("s")
+    feature: int
+    smoothing: float
+    df: float
+    fixed: bool = False
+
+    @classmethod
+    def learn(cls, spec: TermSpec, learning: Learning) -> SmoothTerm:
+        feature, options = spec.features[0], spec.options
+        advice = f'write `s({feature}, bs="re")` or `{feature}`'
+        learning.check_category(spec, feature, options, advice)
+        place = learning.pool.position(feature, learning.request(feature, options), spec)
+        if "sp" in options:
+            smoothing = float(options["sp"])
+        else:
+            wanted = [options.get("df")]
+            smoothing = learning.smoother.smoothing([place], wanted, spec, "k" in options)[0]
+        reached = learning.smoother.reached(place, smoothing)
+        name = learning.name(spec.label)
+        return cls(spec.label, name, place, smoothing, reached, "sp" in options)
+
+    @classmethod
+    def degrees_asked(cls, spec: TermSpec) -> list[float]:
+        return [float(spec.options.get("df") or DEFAULT_DF)]
+
+    @classmethod
+    def is_main_effect(cls, spec: TermSpec) -> bool:
+        return True
+
+    @property
+    def features(self) -> tuple[int, ...]:
+        return (self.feature,)
+
+    @property
+    def holds_main(self) -> bool:
+        return True
+
+    def subsets(self) -> list[tuple[int, ...]]:
+        return [self.features]
+
+    def linear_block(self, sources: Sources) -> ProductColumns:
+        """A smooth is a tensor product of one margin."""
+        features = (sources.features[self.feature],)
+        return ProductColumns(
+            self.features, features, (self.smoothing,), (self.df,), pure=True, fixed=self.fixed
+        )
+
+    def connect(self, inputs: Any) -> Tensor:
+        ((_, within),), (basis,) = inputs.bases_of(self.features)
+        feature = inputs.sources.features[self.feature]
+        layer = Smooth(within, feature.transform, feature.eigenvalues, self.smoothing, name=self.name)
+        return layer(basis)
+
+    def add_groups(self, reader: GroupReader) -> None:
+        coordinates = reader.coordinates(self.name)
+        kept = np.arange(len(coordinates))
+        source = (self.name, 0)
+        reader.add_products(1, self.features, (coordinates[:, None],), source, PRODUCTS, kept)
