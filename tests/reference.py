@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from scipy.interpolate import BSpline
@@ -68,3 +69,13 @@ def hat_degrees_of_freedom(basis: np.ndarray, root: np.ndarray, smoothing: float
     orthonormal, _ = np.linalg.qr(np.vstack([basis, np.sqrt(smoothing) * root]))
     hat = orthonormal[: len(basis)] @ orthonormal[: len(basis)].T
     return {"H": float(np.trace(hat)), "2H-HH": float(2 * np.trace(hat) - np.sum(hat * hat))}
+
+
+def terms_of(design: Any, kind: type) -> list[Any]:
+    """The terms of a class, in the order of the design."""
+    return [term for term in design.terms if isinstance(term, kind)]
+
+
+def penalised(design: Any) -> list[Any]:
+    """Smooths and tensor products, in the order in which solvers and the posterior hold them."""
+    return [span.term for span in design.layout.only.penalised]

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from ahofm_keras.terms import TERMS
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "ahofm_keras"
 EVERYWHERE = {"errors", "_version"}
@@ -61,3 +63,36 @@ def test_a_room_imports_only_what_it_may(room: str) -> None:
 def test_the_check_sees_imports() -> None:
     assert "formula" in imports("terms")
     assert "layers" in imports("model")
+
+
+def names_in(file: Path) -> set[str]:
+    """All names that a module imports, defines or reads."""
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            found.add(node.attr)
+        elif isinstance(node, ast.alias):
+            found.add(node.name.split(".")[-1])
+    return found
+
+
+def term_classes() -> set[str]:
+    return {term.__name__ for term in TERMS.values()}
+
+
+def test_nobody_outside_names_the_class_of_a_term() -> None:
+    assert term_classes() >= {"SmoothTerm", "InteractionTerm"}
+    for file in PACKAGE.rglob("*.py"):
+        if "terms" not in file.relative_to(PACKAGE).parts[:1]:
+            assert not names_in(file) & term_classes(), file
+
+
+def test_the_check_sees_names() -> None:
+    assert "SmoothTerm" in names_in(PACKAGE / "terms" / "smooth.py") | {
+        node.name
+        for node in ast.walk(ast.parse((PACKAGE / "terms" / "smooth.py").read_text()))
+        if isinstance(node, ast.ClassDef)
+    }
+    assert "Smooth" in names_in(PACKAGE / "terms" / "smooth.py")

@@ -12,8 +12,11 @@ import ahofm_keras as ak
 from ahofm_keras.bases import Basis
 from ahofm_keras.formula import parse_formula
 from ahofm_keras.refine import _exact, _main_effect
-from ahofm_keras.terms import Design, InteractionTerm, SmoothTerm
+from ahofm_keras.terms import Design
+from ahofm_keras.terms.interaction import InteractionTerm
+from ahofm_keras.terms.smooth import SmoothTerm
 from tests.model.careless import with_random_weights
+from tests.reference import terms_of
 
 ROWS = 150
 DAY = 'bs={"hour": "cp"}, knots={"hour": (0, 24)}'
@@ -37,7 +40,7 @@ def frame() -> pd.DataFrame:
 def inside(formula: str, frame: pd.DataFrame) -> dict[str, Basis]:
     """Bases of the features of the formula's interaction term."""
     design = ak.AdditiveModel(f"y ~ {formula}", frame).design
-    (term,) = design.of_kind(InteractionTerm)
+    (term,) = terms_of(design, InteractionTerm)
     return {design.features[place].label: design.features[place].basis for place in term.features}
 
 
@@ -69,8 +72,8 @@ def test_both_ways_to_say_it_are_one_basis(frame: pd.DataFrame) -> None:
 
 def test_the_main_effect_that_is_added_has_the_same_basis(frame: pd.DataFrame) -> None:
     design = ak.AdditiveModel(f"y ~ afm(x, hour, {DAY})", frame).design
-    (term,) = design.of_kind(InteractionTerm)
-    assert [smooth.feature for smooth in design.of_kind(SmoothTerm)] == list(term.features)
+    (term,) = terms_of(design, InteractionTerm)
+    assert [smooth.feature for smooth in terms_of(design, SmoothTerm)] == list(term.features)
     assert Design.from_json(json.loads(json.dumps(design.to_json()))).terms == design.terms
 
 

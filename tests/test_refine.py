@@ -12,7 +12,8 @@ import pytest
 
 import ahofm_keras as ak
 from ahofm_keras.model import record
-from ahofm_keras.terms import TensorTerm
+from ahofm_keras.terms.tensor import TensorTerm
+from tests.reference import terms_of
 
 FORMULA = "y ~ z + ahofm(x1, x2, x3, x4, D=3, F=1, k=8) + offset(known)"
 
@@ -92,8 +93,8 @@ def test_without_the_rest(screened: ak.AdditiveModel) -> None:
     mains = " + ".join(f"s(x{j}, k=8)" for j in (1, 2, 3, 4))
     assert alone.formula == f"y ~ z + {mains} + offset(known) + ti(x2, x3, k=5, df=9)"
     assert not alone.is_fitted
-    [term] = alone.design.of_kind(TensorTerm)
-    assert [alone.design.features[place].basis.size for place in term.places] == [5, 5]
+    [term] = terms_of(alone.design, TensorTerm)
+    assert [alone.design.features[place].basis.size for place in term.features] == [5, 5]
 
 
 def test_an_exact_interaction_is_not_refined_again(
@@ -133,7 +134,7 @@ def odd(data: pd.DataFrame) -> ak.AdditiveModel:
 def test_features_of_all_kinds(odd: ak.AdditiveModel) -> None:
     with pytest.warns(ak.AhofmWarning, match="20 interactions are refined, not 30"):
         found = ak.refine(odd, top=30, order=(3, 2), least=0, fit=False)
-    exact = [t for t in found.design.of_kind(TensorTerm) if t.pure]
+    exact = [t for t in terms_of(found.design, TensorTerm) if t.pure]
     assert len(exact) == 20
     labels = [term.label for term in exact]
     assert any('Q("a b")' in label and "C(digit)" in label for label in labels)

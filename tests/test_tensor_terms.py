@@ -20,8 +20,11 @@ from ahofm_keras.formula import parse_formula
 from ahofm_keras.layers import FactorizedInteraction, TensorProduct
 from ahofm_keras.penalties import difference_penalty
 from ahofm_keras.tensors import count_products, row_products
-from ahofm_keras.terms import Design, InteractionTerm, SmoothTerm, TensorTerm, fit_terms
-from tests.reference import hat_degrees_of_freedom
+from ahofm_keras.terms import Design, fit_terms
+from ahofm_keras.terms.interaction import InteractionTerm
+from ahofm_keras.terms.smooth import SmoothTerm
+from ahofm_keras.terms.tensor import TensorTerm
+from tests.reference import hat_degrees_of_freedom, penalised, terms_of
 
 ROWS = 200
 
@@ -48,7 +51,7 @@ def design(formula: str, **options: Any) -> Design:
 def tensor(formula: str, **options: Any) -> tuple[TensorTerm, list[Any]]:
     """The one tensor product of a formula, and the features of its margins."""
     made = design(formula, **options)
-    (term,) = made.of_kind(TensorTerm)
+    (term,) = terms_of(made, TensorTerm)
     return term, [made.features[place] for place in term.features]
 
 
@@ -136,9 +139,9 @@ def test_tensors_of_one_feature_share_its_basis() -> None:
 
 def test_main_effects_stand_once() -> None:
     made = design("te(x, z) + ahofm(x, z, w)")
-    assert [term.label for term in made.of_kind(SmoothTerm)] == ["s(w)"]
+    assert [term.label for term in terms_of(made, SmoothTerm)] == ["s(w)"]
     made = design("ti(x, z) + ahofm(x, z, w)")
-    assert len(made.of_kind(SmoothTerm)) == 3
+    assert len(terms_of(made, SmoothTerm)) == 3
 
 
 @pytest.mark.parametrize(
@@ -293,7 +296,7 @@ def test_the_ends_of_an_axis_count_beside_the_rows() -> None:
             own.T @ penalty @ own, ROWS * np.diag(feature.eigenvalues), rtol=0, atol=1e-8
         )
     # The df of a margin are those of the rows: the same lambda as an `s()` of that df has.
-    tensor, smooth = design("ti(x, z, k=8, df=(5, 6)) + s(x, k=8, df=5)").penalised()
+    tensor, smooth = penalised(design("ti(x, z, k=8, df=(5, 6)) + s(x, k=8, df=5)"))
     assert tensor.lambdas[0] == pytest.approx(smooth.lambdas[0], rel=1e-9)
 
 
@@ -307,8 +310,8 @@ def test_the_ends_of_an_axis_count_beside_the_rows() -> None:
 )
 def test_circles_levels_and_given_lambdas_have_the_rows_alone(formula: str) -> None:
     """So that they share the feature of an `s()`."""
-    tensor, smooth = design(formula).penalised()
-    assert tensor.places[0] == smooth.places[0]
+    tensor, smooth = penalised(design(formula))
+    assert tensor.features[0] == smooth.features[0]
 
 
 def test_factors_of_rank_m_minus_one_represent_every_surface() -> None:
@@ -343,7 +346,7 @@ def test_factors_of_rank_m_minus_one_represent_every_surface() -> None:
 def test_a_model_with_tensors_is_saved_exported_and_adds_up(tmp_path: Any) -> None:
     model = ak.AdditiveModel("y ~ g + s(x) + te(z, w, k=4) + ti(x, g)", DATA)
     rng = np.random.default_rng(6)
-    for term in model.design.penalised():
+    for term in penalised(model.design):
         layer = model.get_layer(term.name)
         layer.assign_coordinates(rng.normal(size=layer.coordinates().shape))
     new = DATA.head(20)

@@ -14,6 +14,7 @@ from ahofm_keras.diagnostics import check
 from ahofm_keras.diagnostics.concurvity import read_blocks
 from ahofm_keras.diagnostics.neighbours import find_neighbours, surface_index, surface_test
 from tests.diagnostics.conftest import fit
+from tests.reference import penalised
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +103,7 @@ def test_blocks_of_tensor_products(waves: pd.DataFrame) -> None:
     assert [block.label for block in (smooth, whole, pure)] == ["s(x)", "te(z, group)", "ti(x, z)"]
     assert [block.functions.shape[1] for block in (smooth, whole, pure)] == [4, 3 + 1 + 3, 16]
     own = []
-    for place in model.design.penalised()[2].places:
+    for place in penalised(model.design)[2].features:
         feature = model.design.features[place]
         basis = evaluate_basis(feature.basis, waves[feature.label].to_numpy())
         own.append(basis - basis.mean(axis=0))

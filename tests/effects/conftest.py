@@ -15,7 +15,7 @@ import ahofm_keras as ak
 from ahofm_keras.effects import Parts
 from ahofm_keras.effects.rows import functions_on
 from ahofm_keras.model.record import FitRecord, Sample
-from ahofm_keras.terms import OffsetTerm
+from ahofm_keras.transforms import evaluate_expression
 from tests.model.conftest import mixed_frame
 
 Subset = tuple[int, ...]
@@ -76,10 +76,8 @@ def on_rows(
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """Functions of all variables, and the offset."""
     columns = model.read_inputs(data)
-    offset = sum(
-        (t.evaluate(columns) for t in model.design.of_kind(OffsetTerm)), start=np.zeros(len(data))
-    )
-    return functions_on(parts, columns), offset
+    offsets = [evaluate_expression(e, columns) for e in model.design.only.offsets.values()]
+    return functions_on(parts, columns), sum(offsets, start=np.zeros(len(data)))
 
 
 def brute_force(values: np.ndarray) -> dict[Subset, np.ndarray]:

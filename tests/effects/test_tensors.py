@@ -15,8 +15,9 @@ import ahofm_keras as ak
 from ahofm_keras.bases import evaluate_basis
 from ahofm_keras.effects import Parts, effect, effects
 from ahofm_keras.effects.purify import purify_parts
-from ahofm_keras.effects.splitting import split_tensor
+from ahofm_keras.tensors import split_tensor
 from tests.effects.conftest import all_subsets, on_rows, random_model
+from tests.reference import penalised
 
 RNG = np.random.default_rng(0)
 
@@ -126,8 +127,8 @@ def dense(model: ak.AdditiveModel, data: pd.DataFrame) -> np.ndarray:
     """1, the standardised x3, and for each penalised term the Kronecker product row by row."""
     [line] = [t for t in model.design.terms if t.kind == "linear"]
     columns = [np.ones((len(data), 1)), (data[["x3"]].to_numpy() - line.centre) / line.scale]
-    for term in model.design.penalised():
-        margins = [functions_of(model, place, data) for place in term.places]
+    for term in penalised(model.design):
+        margins = [functions_of(model, place, data) for place in term.features]
         if not term.pure:
             margins = [np.column_stack([np.ones(len(data)), own]) for own in margins]
         products = np.array([reduce(np.kron, row) for row in zip(*margins, strict=True)])
@@ -142,9 +143,9 @@ def exact_covariance(model: ak.AdditiveModel, data: pd.DataFrame) -> np.ndarray:
     """
     X, penalties = dense(model, data), [np.zeros(2)]
     for term, logs in zip(
-        model.design.penalised(), np.asarray(model.posterior.linear_smoothing), strict=True
+        penalised(model.design), np.asarray(model.posterior.linear_smoothing), strict=True
     ):
-        own = [model.design.features[place].eigenvalues for place in term.places]
+        own = [model.design.features[place].eigenvalues for place in term.features]
         own = own if term.pure else [np.append(0.0, values) for values in own]
         total = np.exp(logs[-1])
         for j in range(len(own)):

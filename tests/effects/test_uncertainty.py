@@ -14,8 +14,9 @@ import ahofm_keras as ak
 from ahofm_keras.bases import evaluate_basis
 from ahofm_keras.effects import Parts, effect, effects
 from ahofm_keras.effects.uncertainty import Uncertainty, linear_starts
-from ahofm_keras.terms import InteractionTerm
+from ahofm_keras.terms.interaction import InteractionTerm
 from tests.effects.conftest import random_model
+from tests.reference import terms_of
 
 COLUMNS = ["x1", "hour", "x3", "group"]
 
@@ -121,7 +122,9 @@ def drawn(frame: pd.DataFrame) -> ak.AdditiveModel:
     size = layer.linear_root.shape[0]
     layer.linear_root.assign(0.3 * rng.normal(size=(size, size)) / np.sqrt(size))
     layer.smoothing_root.assign(0.2 * rng.normal(size=(size, size)) / np.sqrt(size))
-    keys = [(t, place) for t in model.design.of_kind(InteractionTerm) for place in range(len(t.orders))]
+    keys = [
+        (t, place) for t in terms_of(model.design, InteractionTerm) for place in range(len(t.orders))
+    ]
     for place, (term, order) in enumerate(keys):
         means = model.get_layer(term.name).coordinates(order).transpose(0, 2, 1)
         count, rank, width = layer.factor_means[place].shape
@@ -221,7 +224,7 @@ def test_a_pair_in_no_smooth_by_hand(drawn: ak.AdditiveModel) -> None:
 
 
 def _interaction(model: ak.AdditiveModel) -> InteractionTerm:
-    return model.design.of_kind(InteractionTerm)[-1]
+    return terms_of(model.design, InteractionTerm)[-1]
 
 
 def test_without_a_posterior_there_are_no_bands(

@@ -14,7 +14,9 @@ import tensorflow as tf
 from ahofm_keras.data import kind_of, read_columns
 from ahofm_keras.formula import parse_formula
 from ahofm_keras.layers import Linear, ParametricColumns
-from ahofm_keras.terms import LinearTerm, fit_terms
+from ahofm_keras.terms import fit_terms
+from ahofm_keras.terms.linear import LinearTerm
+from tests.reference import terms_of
 
 # Parametric columns against patsy
 
@@ -53,7 +55,7 @@ def fitted(formula: str, train: pd.DataFrame) -> tuple[list[LinearTerm], Paramet
     parsed = parse_formula(f"y ~ {formula}")
     columns = read_columns(train, parsed.columns())
     design = fit_terms(parsed, columns, {name: kind_of(values) for name, values in columns.items()})
-    terms = design.of_kind(LinearTerm)
+    terms = terms_of(design, LinearTerm)
     config = [
         {
             "factors": [(factor.expression, factor.levels) for factor in term.factors],

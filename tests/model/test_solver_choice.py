@@ -12,8 +12,9 @@ import tensorflow as tf
 
 import ahofm_keras as ak
 from ahofm_keras.solvers import choice
-from ahofm_keras.terms import Design, LinearTerm
-from ahofm_keras.terms.records import Factor
+from ahofm_keras.terms import Design
+from ahofm_keras.terms.linear import LinearTerm
+from ahofm_keras.terms.parametric import Factor
 from ahofm_keras.transforms import Expression
 from tests.model.short_fits import fit, new_model
 

@@ -23,7 +23,8 @@ from ahofm_keras.plotting import (
 )
 from ahofm_keras.plotting.factors import factor_strengths
 from ahofm_keras.plotting.maps import seriate
-from ahofm_keras.terms import InteractionTerm
+from ahofm_keras.terms.interaction import InteractionTerm
+from tests.reference import terms_of
 
 
 def phi(model: ak.AdditiveModel, feature: str, order: int) -> tuple[np.ndarray, np.ndarray]:
@@ -237,7 +238,7 @@ def test_pairs_that_a_fit_switched_off(frame):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ak.AhofmWarning)
         model.fit(frame, verbose=0, solver="bcd", epochs=1)
-    for variable in model.get_layer(model.design.of_kind(InteractionTerm)[0].name).trainable_variables:
+    for variable in model.get_layer(terms_of(model.design, InteractionTerm)[0].name).trainable_variables:
         variable.assign(0 * variable)
     with pytest.raises(ak.DataError, match="no pairs to map: the fit switched them off"):
         plot_interaction_map(model)

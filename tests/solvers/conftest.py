@@ -21,8 +21,10 @@ from ahofm_keras.formula import parse_formula
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.solvers.kernels import use_kernels
-from ahofm_keras.terms import Design, LinearTerm, OffsetTerm, fit_terms
+from ahofm_keras.terms import Design, EncodedRows, fit_terms
+from ahofm_keras.terms.linear import LinearTerm
 from ahofm_keras.transforms import evaluate_expression
+from tests.reference import terms_of
 
 # As `fit` does: threads inside small products only wait for each other.
 threadpool_limits(1, "blas")
@@ -54,7 +56,7 @@ def learn_design(formula: str, data: Any) -> tuple[Design, dict[str, np.ndarray]
         return fit_terms(parsed, columns, kinds), columns
 
 
-def encode(design: Design, columns: dict[str, np.ndarray]) -> tuple[np.ndarray, ...]:
+def encode(design: Design, columns: dict[str, np.ndarray]) -> EncodedRows:
     """What the upper half of a model's graph computes, in float64."""
     places = []
     for feature in design.features:
@@ -65,13 +67,15 @@ def encode(design: Design, columns: dict[str, np.ndarray]) -> tuple[np.ndarray, 
         )
         places.append(np.asarray(find, float))
     linear = []
-    for term in design.of_kind(LinearTerm):
+    for term in terms_of(design, LinearTerm):
         assert len(term.factors) == 1, "numbers only"
         values = evaluate_expression(term.factors[0].expression, columns)
         linear.append((values - term.centre[0]) / term.scale[0])
-    offsets = [term.evaluate(columns) for term in design.of_kind(OffsetTerm)]
-    arrays = [np.stack(part, axis=1) for part in (places, linear) if part]
-    return (*arrays, *([sum(offsets)] if offsets else []))
+    offsets = [evaluate_expression(e, columns) for e in design.only.offsets.values()]
+    arrays = {"positions": places, "columns": linear}
+    encoded = {name: np.stack(part, axis=1) for name, part in arrays.items() if part}
+    rows = len(next(iter(columns.values())))
+    return EncodedRows(encoded | ({"offset": sum(offsets)} if offsets else {}), rows)
 
 
 def make_engine(

@@ -13,6 +13,7 @@ from scipy.stats import multivariate_normal
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.solvers.priors import FREEDOM
+from ahofm_keras.terms import EncodedRows
 from tests.solvers.conftest import all_features, dense_functions, draw_posterior, make_engine, pair_frame
 
 pytestmark = pytest.mark.usefixtures("kernels")
@@ -484,4 +485,5 @@ def read_rows(engine: Engine) -> Rows:
         axis=1,
     )
     columns = np.concatenate([chunk.columns.T for chunk in engine.chunks])
-    return Rows((places, columns), gather(engine, "y"))
+    encoded = EncodedRows({"positions": places, "columns": columns}, len(places))
+    return Rows(encoded, gather(engine, "y"))

@@ -20,6 +20,7 @@ from ahofm_keras.solvers.choice import LARGEST_BLOCK, choose_solver, largest_blo
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.variational import ascend
 from ahofm_keras.tensors import row_products
+from tests.reference import penalised
 from tests.solvers.conftest import (
     dense_functions,
     draw_posterior,
@@ -67,10 +68,10 @@ def dense_block(engine: Engine, data: pd.DataFrame) -> tuple[np.ndarray, np.ndar
     """All columns of the linear block `(n, q)` and their precisions, put together anew."""
     functions = dense_functions(engine, data)
     columns, precisions = [np.ones((len(data), 1))], [np.zeros(1)]
-    for term in engine.design.penalised():
-        margins = [functions[place].T for place in term.places]
+    for term in penalised(engine.design):
+        margins = [functions[place].T for place in term.features]
         columns.append(row_products(margins, term.pure).T)
-        values = [engine.design.features[place].eigenvalues for place in term.places]
+        values = [engine.design.features[place].eigenvalues for place in term.features]
         values = values if term.pure else [np.append(0.0, own) for own in values]
         total = np.zeros(1)
         for own, smoothing in zip(values, term.lambdas, strict=True):

@@ -13,7 +13,8 @@ import ahofm_keras as ak
 from ahofm_keras.bases import evaluate_basis
 from ahofm_keras.solvers import variational
 from ahofm_keras.solvers.averaging import average_states
-from ahofm_keras.terms import InteractionTerm
+from ahofm_keras.terms.interaction import InteractionTerm
+from tests.reference import terms_of
 from tests.solvers.conftest import (
     all_features,
     fit_new,
@@ -31,7 +32,7 @@ def interaction_edf(model: ak.AdditiveModel) -> float:
 def subset_variances(model: ak.AdditiveModel, data: pd.DataFrame) -> dict[tuple[int, ...], float]:
     """Variance of the effect of each subset of features, over the product of their margins."""
     variances: dict[tuple[int, ...], float] = {}
-    for term in model.design.of_kind(InteractionTerm):
+    for term in terms_of(model.design, InteractionTerm):
         layer = model.get_layer(term.name)
         for place, order in enumerate(term.orders):
             second = []

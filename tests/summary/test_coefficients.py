@@ -13,8 +13,10 @@ import ahofm_keras as ak
 from ahofm_keras.bases import evaluate_basis
 from ahofm_keras.summary import coef, summary, vcov
 from ahofm_keras.summary.coefficients import factor_root
-from ahofm_keras.terms import InteractionTerm, SmoothTerm
-from ahofm_keras.terms.linear import design_columns
+from ahofm_keras.terms.interaction import InteractionTerm
+from ahofm_keras.terms.parametric import design_columns
+from ahofm_keras.terms.smooth import SmoothTerm
+from tests.reference import terms_of
 from tests.summary.conftest import fitted
 
 
@@ -59,14 +61,14 @@ def test_coefficients_of_smooths_reproduce_the_link(model: ak.AdditiveModel, dat
     predicted = model.predict(data, type="terms")
     link = found["(Intercept)"] + found["z"] * data.z
     link += found.reindex([f"group[{g}]" for g in data.group]).fillna(0.0).to_numpy()
-    for term in model.design.of_kind(SmoothTerm):
+    for term in terms_of(model.design, SmoothTerm):
         own = coef(model, term.label)
         curve = basis_of(model, term.feature, data) @ own
         np.testing.assert_allclose(curve, predicted[term.label], atol=1e-4 * data.y.std())
         pd.testing.assert_series_equal(own, found[own.index])
         pd.testing.assert_frame_equal(vcov(model, term.label), covariance.loc[own.index, own.index])
         link += curve
-    orders = [label for t in model.design.of_kind(InteractionTerm) for label in t.column_labels]
+    orders = [label for t in terms_of(model.design, InteractionTerm) for label in t.column_labels]
     np.testing.assert_allclose(link + predicted[orders].sum(axis=1), model.predict(data), rtol=1e-6)
 
 
@@ -100,7 +102,7 @@ def test_labels(model: ak.AdditiveModel) -> None:
 
 def test_factors_reproduce_the_order(unpruned: ak.AdditiveModel, data: pd.DataFrame) -> None:
     predicted = unpruned.predict(data, type="terms")
-    [term] = unpruned.design.of_kind(InteractionTerm)
+    [term] = terms_of(unpruned.design, InteractionTerm)
     for place, order in enumerate(term.orders):
         label = term.column_labels[place]
         values = coef(unpruned, label).to_numpy()
@@ -120,7 +122,7 @@ def test_factors_reproduce_the_order(unpruned: ak.AdditiveModel, data: pd.DataFr
 
 
 def test_the_covariance_of_an_interaction_is_block_diagonal(unpruned: ak.AdditiveModel) -> None:
-    [term] = unpruned.design.of_kind(InteractionTerm)
+    [term] = terms_of(unpruned.design, InteractionTerm)
     found = vcov(unpruned, term.column_labels[0])
     assert list(found.index) == list(coef(unpruned, term.column_labels[0]).index)
     blocks = []

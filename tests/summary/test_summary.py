@@ -19,7 +19,8 @@ from ahofm_keras.summary.interactions import interaction_test, sample_margins
 from ahofm_keras.summary.linear import LinearCoefficients
 from ahofm_keras.summary.tables import text_width
 from ahofm_keras.summary.wald import function_test
-from ahofm_keras.terms import InteractionTerm
+from ahofm_keras.terms.interaction import InteractionTerm
+from tests.reference import terms_of
 from tests.summary.conftest import fitted
 
 
@@ -94,7 +95,7 @@ def test_degrees_of_freedom_of_the_posterior(model: ak.AdditiveModel) -> None:
 
 def test_an_order_is_tested_by_its_derivatives(unpruned: ak.AdditiveModel) -> None:
     """Against differences by every coefficient."""
-    parts, [term] = Parts(unpruned), unpruned.design.of_kind(InteractionTerm)
+    parts, [term] = Parts(unpruned), terms_of(unpruned.design, InteractionTerm)
     test = interaction_test(parts, (term, 1), 100.0)
     group = next(g for g in parts.groups if g.source == (term.name, 1))
     functions = [

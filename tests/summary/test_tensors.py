@@ -14,6 +14,7 @@ from ahofm_keras.bases import evaluate_basis
 from ahofm_keras.summary import coef, summary, vcov
 from ahofm_keras.summary.linear import LinearCoefficients
 from ahofm_keras.summary.wald import REFERENCE_DF, function_test, reference_penalty
+from tests.reference import penalised
 from tests.summary.conftest import fitted
 
 FORMULA = "y ~ z + s(noise, k=6) + te(x1, x2, k=(5, 6)) + ti(x3, site, k=4) + ti(x1, x3, noise, k=4)"
@@ -33,7 +34,7 @@ def chosen(data: pd.DataFrame) -> ak.AdditiveModel:
 def design_of(model: ak.AdditiveModel, term, data: pd.DataFrame) -> np.ndarray:
     """Products of basis functions, for each subset of margins that the term has functions of."""
     bases = []
-    for place in term.places:
+    for place in term.features:
         feature = model.design.features[place]
         bases.append(evaluate_basis(feature.basis, data[feature.label].to_numpy()))
     count = len(bases)
@@ -46,7 +47,7 @@ def design_of(model: ak.AdditiveModel, term, data: pd.DataFrame) -> np.ndarray:
 
 def test_coefficients_reproduce_the_terms(surfaces: ak.AdditiveModel, data: pd.DataFrame) -> None:
     predicted = surfaces.predict(data, type="terms")
-    for term in surfaces.design.penalised():
+    for term in penalised(surfaces.design):
         found = design_of(surfaces, term, data) @ coef(surfaces, term.label).to_numpy()
         wanted = predicted[term.label]
         np.testing.assert_allclose(found, wanted, atol=1e-4 * wanted.std())
@@ -68,7 +69,7 @@ def test_the_covariance_gives_the_errors_of_the_link(
     surfaces: ak.AdditiveModel, data: pd.DataFrame
 ) -> None:
     blocks = [np.ones((len(data), 1)), data[["z"]].to_numpy()]
-    blocks += [design_of(surfaces, term, data) for term in surfaces.design.penalised()]
+    blocks += [design_of(surfaces, term, data) for term in penalised(surfaces.design)]
     rows = np.concatenate(blocks, axis=1)
     variance = np.einsum("ni,ij,nj->n", rows, vcov(surfaces), rows)
     errors = surfaces.predict(data, type="link", interval=0.9).se
@@ -123,7 +124,7 @@ def test_the_test_at_fixed_smoothing_is_that_of_the_function(
     """Wood's test of the surface at the rows, from dense matrices."""
     block = LinearCoefficients(surfaces)
     columns = []
-    for term in surfaces.design.penalised():
+    for term in penalised(surfaces.design):
         own = block.spans[term.name]
         columns.append(design_of(surfaces, term, data) @ block.to_user[own.own, own.inner])
     z = data.z.to_numpy()

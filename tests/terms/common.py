@@ -11,8 +11,9 @@ from ahofm_keras.bases import evaluate_basis
 from ahofm_keras.data import kind_of, read_columns
 from ahofm_keras.formula import parse_formula
 from ahofm_keras.penalties import difference_penalty
-from ahofm_keras.terms import Design, Feature, SmoothTerm, fit_terms
-from tests.reference import hat_degrees_of_freedom
+from ahofm_keras.terms import Design, Feature, fit_terms
+from ahofm_keras.terms.smooth import SmoothTerm
+from tests.reference import hat_degrees_of_freedom, terms_of
 
 ROWS = 240
 
@@ -69,7 +70,7 @@ def dense_df(feature: Feature, smoothing: float, kind: str = "2H-HH") -> float:
 
 def smooth(formula: str, **options: Any) -> tuple[SmoothTerm, Feature]:
     design = fit(formula, **options)
-    (term,) = design.of_kind(SmoothTerm)
+    (term,) = terms_of(design, SmoothTerm)
     return term, design.features[term.feature]
 
 

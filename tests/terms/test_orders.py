@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from ahofm_keras.bases import evaluate_basis
-from ahofm_keras.terms import Design, InteractionTerm, SmoothTerm
+from ahofm_keras.terms import Design
+from ahofm_keras.terms.interaction import InteractionTerm
+from ahofm_keras.terms.smooth import SmoothTerm
+from tests.reference import terms_of
 from tests.terms.common import dense_df, fit, labels, smooth
 
 # Main effects and orders
@@ -70,7 +73,7 @@ def test_ranks_and_df_stay_beside_their_orders() -> None:
 
 
 def interaction_dfs(design: Design) -> dict[int, tuple[float, ...]]:
-    (term,) = design.of_kind(InteractionTerm)
+    (term,) = terms_of(design, InteractionTerm)
     return {order.order: tuple(round(df, 4) for df in order.df) for order in term.orders}
 
 
@@ -90,9 +93,9 @@ def test_df_per_order_and_per_feature(
     options: str, main: tuple[float, ...], interactions: dict[int, tuple[float, ...]]
 ) -> None:
     design = fit(f"ahofm(x, z, w, {options})")
-    assert tuple(round(term.df, 4) for term in design.of_kind(SmoothTerm)) == main
+    assert tuple(round(term.df, 4) for term in terms_of(design, SmoothTerm)) == main
     assert interaction_dfs(design) == interactions
-    (term,) = design.of_kind(InteractionTerm)
+    (term,) = terms_of(design, InteractionTerm)
     for order in term.orders:
         for place, smoothing, df in zip(term.features, order.smoothing, order.df, strict=True):
             assert dense_df(design.features[place], smoothing) == pytest.approx(df, abs=2e-3)
@@ -100,12 +103,12 @@ def test_df_per_order_and_per_feature(
 
 def test_k_and_knots_per_feature() -> None:
     design = fit('ahofm(x, hour, z, k={"x": 8, "z": 6}, knots={"hour": (0, 24), "z": "even"}, df=4)')
-    (term,) = design.of_kind(InteractionTerm)
+    (term,) = terms_of(design, InteractionTerm)
     bases = [design.features[place].basis for place in term.features]
     assert [basis.size for basis in bases] == [8, 10, 6]
     assert [len(basis.axis) for basis in bases] == [16 * bases[0].intervals + 1, 2, 2]
     assert bases[1].axis == (0.0, 24.0)
-    assert [term.feature for term in design.of_kind(SmoothTerm)] == list(term.features)
+    assert [term.feature for term in terms_of(design, SmoothTerm)] == list(term.features)
 
 
 def test_a_cyclic_smooth_is_joined_at_the_given_ends() -> None:
@@ -149,6 +152,6 @@ def test_a_linear_factor_has_a_ridge() -> None:
 def test_a_basis_that_several_terms_use_is_there_once(formula: str, count: int) -> None:
     design = fit(formula)
     assert len(design.features) == count
-    used = {place for term in design.of_kind(InteractionTerm) for place in term.features}
-    used |= {term.feature for term in design.of_kind(SmoothTerm)}
+    used = {place for term in terms_of(design, InteractionTerm) for place in term.features}
+    used |= {term.feature for term in terms_of(design, SmoothTerm)}
     assert used == set(range(count))

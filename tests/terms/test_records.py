@@ -13,16 +13,14 @@ import tensorflow as tf
 
 from ahofm_keras.data import read_columns
 from ahofm_keras.model.graph import build_graph
-from ahofm_keras.terms import (
-    TERMS,
-    Design,
-    InteractionTerm,
-    LinearTerm,
-    OffsetTerm,
-    SmoothTerm,
-    TensorTerm,
-    features,
-)
+from ahofm_keras.terms import TERMS, Design, features
+from ahofm_keras.terms.interaction import InteractionTerm, LinearInteractionTerm
+from ahofm_keras.terms.linear import LinearTerm
+from ahofm_keras.terms.offset import OffsetTerm
+from ahofm_keras.terms.smooth import SmoothTerm
+from ahofm_keras.terms.tensor import TensorTerm
+from ahofm_keras.transforms import evaluate_expression
+from tests.reference import terms_of
 from tests.terms.common import DATA, ROWS, dense_df, fit
 
 # Categories
@@ -42,7 +40,7 @@ def test_categories_stand_inside_an_interaction(
     name: str, levels: tuple[Any, ...], intercept: str
 ) -> None:
     design = fit(f"{intercept}ahofm(x, {name}, z, D=3)")
-    (term,) = design.of_kind(InteractionTerm)
+    (term,) = terms_of(design, InteractionTerm)
     feature = design.features[term.features[1]]
     assert feature.label == name
     assert (feature.basis.kind, feature.basis.levels) == ("re", levels)
@@ -50,19 +48,19 @@ def test_categories_stand_inside_an_interaction(
     wanted = 0.9 * (len(levels) - 1)
     assert [order.df[1] for order in term.orders] == pytest.approx([wanted, wanted], abs=1e-6)
     assert dense_df(feature, term.orders[0].smoothing[1]) == pytest.approx(wanted, abs=1e-4)
-    mains = [design.features[main.feature].label for main in design.of_kind(SmoothTerm)]
+    mains = [design.features[main.feature].label for main in terms_of(design, SmoothTerm)]
     assert mains == ["x", name, "z"]
 
 
 def test_linear_categories_leave_their_first_level_out_after_an_intercept() -> None:
     design = fit("g + x:two")
-    assert design.intercept
+    assert design.only.intercept
     assert [term.coefficients for term in design.terms] == [
         ("g[b]", "g[c]", "g[d]"),
         ("x:two[u]", "x:two[v]"),
     ]
     design = fit("0 + g + two")
-    assert not design.intercept
+    assert not design.only.intercept
     assert [term.coefficients for term in design.terms] == [
         ("g[a]", "g[b]", "g[c]", "g[d]"),
         ("two[v]",),
@@ -90,7 +88,11 @@ def test_json_brings_back_a_design_of_equal_predictions(case: str, extrapolation
     design = fit(FORMULAS[case], extrapolation=extrapolation)
     again = Design.from_json(json.loads(json.dumps(design.to_json())))
     assert again.terms == design.terms
-    assert (again.columns, again.intercept, again.rows) == (design.columns, design.intercept, ROWS)
+    assert (again.columns, again.only.intercept, again.rows) == (
+        design.columns,
+        design.only.intercept,
+        ROWS,
+    )
     assert len(again.features) == len(design.features)
     for found, wanted in zip(again.features, design.features, strict=True):
         assert (found.expression, found.basis) == (wanted.expression, wanted.basis)
@@ -123,14 +125,16 @@ def predictions(design: Design, data: pd.DataFrame) -> np.ndarray:
 def test_json_is_tested_for_every_kind_of_term() -> None:
     kinds = {type(term) for formula in FORMULAS.values() for term in fit(formula).terms}
     assert kinds == set(TERMS.values())
-    assert kinds == {LinearTerm, SmoothTerm, TensorTerm, InteractionTerm, OffsetTerm}
+    assert kinds == {
+        LinearTerm, SmoothTerm, TensorTerm, InteractionTerm, LinearInteractionTerm, OffsetTerm,
+    }  # fmt: skip
 
 
 def test_an_offset_is_its_expression() -> None:
     design = fit("s(x) + offset(log(z))")
-    (term,) = design.of_kind(OffsetTerm)
+    (term,) = terms_of(design, OffsetTerm)
     columns = read_columns(DATA, design.columns)
-    np.testing.assert_allclose(term.evaluate(columns), np.log(DATA["z"]))
+    np.testing.assert_allclose(evaluate_expression(term.offset, columns), np.log(DATA["z"]))
 
 
 def test_layer_names_are_ones_that_tensorflow_takes() -> None:

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from ahofm_keras.errors import AhofmWarning, DataError, FormulaError
-from ahofm_keras.terms import Design, SmoothTerm, features
+from ahofm_keras.terms import Design, features
+from ahofm_keras.terms.smooth import SmoothTerm
 from tests.terms.common import DATA, fit
 
 # What cannot be reached
