@@ -10,8 +10,8 @@ from scipy import stats
 from scipy.linalg import cho_factor, cho_solve
 
 from ahofm_keras.bases import center_basis, evaluate_basis
-from ahofm_keras.diagnostics.draws import generator
 from ahofm_keras.diagnostics.rows import CheckedRows, quietly_predict
+from ahofm_keras.draws import generator
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.tensors import row_products
 from ahofm_keras.terms import InteractionTerm, LinearTerm, PenalisedTerm

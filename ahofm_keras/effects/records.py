@@ -60,7 +60,7 @@ class Effect:
 
     def band(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends of the pointwise credible band."""
-        check_level(level)
+        check_level("level", level)
         if self.se is None:
             reason = "it was purified" if self.purified else "the model has no posterior"
             raise DataError(f"The effect of `{self.label}` has no band: {reason}.")

@@ -18,7 +18,7 @@ from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.plotting.grids import choose_stretch, levels_of
 from ahofm_keras.plotting.look import Look
-from ahofm_keras.plotting.texts import link_label, share_text, shorten, shorten_apart, wrap
+from ahofm_keras.plotting.texts import link_label, share_text, shorten_apart, wrap
 from ahofm_keras.plotting.theme import (
     BLUE,
     FAINT,
@@ -35,6 +35,7 @@ from ahofm_keras.plotting.theme import (
     tidy,
 )
 from ahofm_keras.terms import Margin, Variable
+from ahofm_keras.texts import shorten
 
 _POINTS = 45
 # Values of the other features, spread evenly over the product of their margins.
