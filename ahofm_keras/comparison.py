@@ -122,8 +122,8 @@ def compare(*models: AdditiveModel, data: Any = None, names: Sequence[str] | Non
     if different_rows and data is None:
         raise DataError(
             f"{different_rows} Likelihoods of different rows cannot be compared. Fit all models to the "
-            'same rows (of which `"adam"` holds some out unless `validation_split=0`), or give `data=` to '
-            "compare log scores of rows held out."
+            'same rows (of which `"adam"` holds some out unless `validation_split=0`), or give `data=` '
+            "to compare log scores of rows held out."
         )
     frame = pd.DataFrame([_figures(model) for model in models], pd.Index(labels, name="model"))
     frame.insert(2, "delta_aic", np.nan if different_rows else frame["aic"] - frame["aic"].min())

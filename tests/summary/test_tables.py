@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ahofm_keras.summary.tables import Table, shorten_all
-from ahofm_keras.texts import p_value, short_range, shorten, table_number, table_percent, text_width
+from ahofm_keras.texts import p_value, short_range, table_number, table_percent, text_width
 
 LONG = "a_rather_long_name_of_a_column_" * 4
 
@@ -20,7 +20,7 @@ LONG = "a_rather_long_name_of_a_column_" * 4
     ],
 )
 def test_shorten(text: str, width: int, expected: str) -> None:
-    assert shorten(text, width) == expected
+    assert shorten_all([text], width) == [expected]
     assert text_width(expected) <= width
 
 
