@@ -1,4 +1,4 @@
-"""Who may import whom: the last column of the table in docs/architecture.md."""
+"""Who may import whom: the last column of the table in docs/architecture.md; files that others name."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
+
+from tests.conftest import SLOW
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "ahofm_keras"
@@ -61,3 +63,8 @@ def test_a_room_imports_only_what_it_may(room: str) -> None:
 def test_the_check_sees_imports() -> None:
     assert "formula" in imports("terms")
     assert "layers" in imports("model")
+
+
+def test_slow_files_are_there() -> None:
+    assert [name for name in SLOW if not (ROOT / "tests" / name).is_file()] == []
+    assert sorted(SLOW) == SLOW
