@@ -16,12 +16,11 @@ ROOT = Path(__file__).resolve().parent.parent
 ALWAYS = "tests/test_architecture.py"
 
 
-def tests_of(changed: Iterable[str], root: Path = ROOT) -> list[str]:
+def find_tests(changed: Iterable[str]) -> list[str]:
     """Paths to hand to pytest, those that exist.
 
     Args:
         changed: paths of changed files, from the root of the project.
-        root: of the project.
     """
     found = {ALWAYS}
     for path in map(PurePosixPath, changed):
@@ -37,7 +36,7 @@ def tests_of(changed: Iterable[str], root: Path = ROOT) -> list[str]:
             found.add(f"tests/{head}")
         elif path.name == "README.md":
             found.add("tests/test_readme.py")
-    return sorted(name for name in found if (root / name).exists())
+    return sorted(name for name in found if (ROOT / name).exists())
 
 
 def changed_files() -> list[str]:
@@ -54,4 +53,4 @@ def _git(*arguments: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(" ".join(tests_of(changed_files())))
+    sys.stdout.write(" ".join(find_tests(changed_files())))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.changed import ALWAYS, tests_of
+from tests.changed import ALWAYS, find_tests
 
 
 @pytest.mark.parametrize(
@@ -28,4 +28,4 @@ def test_tests_of_a_changed_file(path: str, expected: set[str]) -> None:
     root = Path(__file__).parent.parent
     present = {name for name in expected if (root / name).exists()}
     assert present == expected
-    assert set(tests_of([path])) == expected | {ALWAYS}
+    assert set(find_tests([path])) == expected | {ALWAYS}
