@@ -198,7 +198,7 @@ def _degrees_of_freedom(model: AdditiveModel, term: Any, place: int) -> float:
 
 
 def _coefficient_edf(model: AdditiveModel, term: PenalisedTerm) -> np.ndarray:
-    """Degrees of freedom of a term's coefficients, an axis a margin."""
+    """Degrees of freedom of a term's coefficients, one axis per margin."""
     start, count = linear_starts(model)[term.name], count_coefficients(model.design, term)
     edf = np.asarray(model.posterior.linear_edf)[start : start + count]  # type: ignore[union-attr]
     widths = [len(model.design.features[place].eigenvalues) for place in term.places]

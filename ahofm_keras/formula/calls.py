@@ -82,7 +82,7 @@ class _CallReader:
             seen.add(feature)
 
     def _margins(self, features: tuple[Expression, ...], options: dict[str, Any]) -> dict[str, Any]:
-        """The options of a tensor product, checked, one value a margin where they differ."""
+        """The options of a tensor product, checked, one value per margin where they differ."""
         names = [_plain(feature) for feature in features]
         self._check_keys(names)
         reason = check_margins(self.name, options, names)
