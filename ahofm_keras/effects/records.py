@@ -68,7 +68,7 @@ class Effect:
         return self.fit - reach, self.fit + reach
 
     def frame(self, level: float = 0.95) -> pd.DataFrame:
-        """One row per point of the grid: its features, `fit` and, where known, `se`, `lower`, `upper`."""
+        """One row per point of the grid: features, `fit` and, where known, `se`, `lower`, `upper`."""
         mesh = np.meshgrid(*self.grid, indexing="ij")
         frame = pd.DataFrame(
             {name: own.reshape(-1) for name, own in zip(self.features, mesh, strict=True)}

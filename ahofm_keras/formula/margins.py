@@ -24,8 +24,8 @@ def check_margins(name: str, options: Mapping[str, Any], features: Sequence[str]
         value: Any = options.get(option)
         if is_by_margin(option, value) and len(value) != len(features):
             return (
-                f"`{option}` of `{name}()` needs one value, or one per margin ({len(features)}: {listed})."
-                f"\n    Received: {option}={value!r}."
+                f"`{option}` of `{name}()` needs one value, or one per margin "
+                f"({len(features)}: {listed}).\n    Received: {option}={value!r}."
             )
     missing = [f for f in features if f not in options["sp"]] if _is_dict(options.get("sp")) else []
     if missing:

@@ -118,9 +118,8 @@ def _or_margins(each: Check, may_miss: bool = True) -> Check:
             values = [value]
         wrong = [reason for reason in map(each, values) if reason]
         wrong += [str(each(None))] if value == () else []
-        return (
-            f"{wrong[0]}, a tuple with one per margin, or a dict from feature to value" if wrong else None
-        )
+        others = "a tuple with one per margin, or a dict from feature to value"
+        return f"{wrong[0]}, {others}" if wrong else None
 
     return check
 

@@ -66,8 +66,8 @@ def plot_effect(
     """Draw the effect of one, two or three features.
 
     A number is a curve with its band, a category points with bars, two numbers a surface, a category and
-    a number one curve per level, two categories a table of coloured cells. Three features are slices: the
-    effect of the first two at a low, a middle and a high value of the third, or at its levels.
+    a number one curve per level, two categories a table of coloured cells. Three features are slices:
+    the effect of the first two at a low, a middle and a high value of the third, or at its levels.
 
     Args:
         source: a fitted model, with the names of features; or an effect, as `effect()` gives it.
