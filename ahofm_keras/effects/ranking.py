@@ -70,10 +70,10 @@ def shares(model: AdditiveModel, data: Any = None) -> pd.DataFrame:
     Returns:
         One row per order, and two for covariances, with `part`, `subsets` (how many have a share),
         `share` and `share_rows`. Under the product of the training margins parts are uncorrelated, so
-        the shares of the orders sum to 1. Over rows the variances of all parts need not, because features are
-        correlated: `share_rows` of an order is the sum over its parts of their variances, over that of
-        the link without its offset, and what is missing to 1 are the covariances of parts of one order,
-        and those of different orders.
+        the shares of the orders sum to 1. Over rows the variances of all parts need not, because
+        features are correlated: `share_rows` of an order is the sum over its parts of their variances,
+        over that of the link without its offset, and what is missing to 1 are the covariances of parts
+        of one order, and those of different orders.
     """
     parts = Parts(model)
     total = parts.total_variance

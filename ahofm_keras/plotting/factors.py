@@ -83,9 +83,9 @@ def factor_data(model: AdditiveModel, feature: str, order: int | None = None) ->
     Returns:
         One row per point of each factor: `term`, `order`, `factor` (from 1 on, the strongest first,
         the same for all features), `value` of the feature, `phi`, and `strength`: the standard
-        deviation, in units of the link, of the sum of all products of the factor, centred, under the product of the
-        training margins. `attrs` has `switched_off`: how many factors of the feature are 0, by term and
-        order.
+        deviation, in units of the link, of the sum of all products of the factor, centred,
+        under the product of the training margins. `attrs` has `switched_off`: how many factors
+        of the feature are 0, by term and order.
     """
     parts = Parts(model)
     variable = _one(parts, feature)
