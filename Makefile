@@ -1,5 +1,6 @@
 # make demo: fits, prints, plots, saves and exports a model on data that comes with the package.
 # make test: runs the tests. Both set up everything they need in .venv, once.
+# make quick: the tests of fast files, in less than a minute; make changed: those of what git says has changed.
 # make docs: builds the site in docs/_build/html; warnings are errors, links are checked.
 PYTHON ?= python3
 VENV := .venv
@@ -8,13 +9,19 @@ RUN := $(VENV)/bin/python
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 export TF_ENABLE_ONEDNN_OPTS ?= 0
 
-.PHONY: demo test check docs clean
+.PHONY: demo test quick changed check docs clean
 
 demo: $(VENV)/ready
 	$(RUN) examples/quickstart.py
 
 test: $(VENV)/ready
 	$(RUN) -m pytest -n 2 --dist worksteal
+
+quick: $(VENV)/ready
+	$(RUN) -m pytest -n 2 --dist worksteal -m "not slow"
+
+changed: $(VENV)/ready
+	$(RUN) -m pytest -n 2 --dist worksteal $$($(RUN) tests/changed.py)
 
 check: $(VENV)/ready
 	$(VENV)/bin/ruff check .

@@ -2,11 +2,12 @@
 
 from ahofm_keras import _quiet as _quiet  # first: it decides what TensorFlow says when it is imported
 from ahofm_keras._version import __version__
+from ahofm_keras.comparison import Comparison, compare
 from ahofm_keras.diagnostics import Check, check
 from ahofm_keras.effects import Effect, Explanation, effect, effects, explain, interactions, shares
 from ahofm_keras.errors import AhofmError, AhofmWarning, DataError, FormulaError, NotFittedError
 from ahofm_keras.formula import parse_formula
-from ahofm_keras.model import AdditiveModel, afm, ahofm, fm, gam, hofm, load_model
+from ahofm_keras.model import AdditiveModel, afm, ahofm, fit, fm, gam, hofm, load_model
 from ahofm_keras.plotting import plot
 from ahofm_keras.refine import refine
 from ahofm_keras.report import report
@@ -17,6 +18,7 @@ __all__ = [
     "AhofmError",
     "AhofmWarning",
     "Check",
+    "Comparison",
     "DataError",
     "Effect",
     "Explanation",
@@ -28,9 +30,11 @@ __all__ = [
     "ahofm",
     "check",
     "coef",
+    "compare",
     "effect",
     "effects",
     "explain",
+    "fit",
     "fm",
     "gam",
     "hofm",

@@ -326,7 +326,7 @@ def _count(flags: np.ndarray, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
-def split_rows(rows: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def shuffled_split(rows: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Row numbers of a shuffled training and validation part."""
     order = np.random.default_rng(seed).permutation(rows)
     held_out = round(rows * share)

@@ -256,7 +256,7 @@ def _basis_of(
 
 
 def _by_margin(values: list[Any]) -> Any:
-    """One value for all margins where they agree, else one a margin."""
+    """One value for all margins where they agree, else one per margin."""
     return values[0] if len(set(values)) == 1 else tuple(values)
 
 

@@ -1,6 +1,6 @@
 """Tensor products: functions of several features as products of functions of each.
 
-A term has margins, one a feature, with functions u_1, ..., u_d in Demmler-Reinsch coordinates. Its
+A term has margins, one per feature, with functions u_1, ..., u_d in Demmler-Reinsch coordinates. Its
 functions are all products that take one of each margin, in C order: the last margin runs fastest. A
 pure term (`ti()`, and a smooth, which has one margin) takes the margins' functions alone. One that holds
 its lower orders too (`te()`) takes the constant of each margin as well, before the others; the product

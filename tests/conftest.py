@@ -1,7 +1,49 @@
-"""What all tests share."""
+"""What all tests share: markers, and how many starts a fit has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 
 from ahofm_keras.model import fitting
 
 # Several fits are averaged unless a user says otherwise. One is enough for nearly every test, and takes
-# a fraction of the time; tests/model/test_averaging.py has several.
+# a fraction of the time; tests that are marked `default_starts` have the shipped default.
+SHIPPED_ROWS_OF_STARTS = fitting.ROWS_OF_STARTS
 fitting.ROWS_OF_STARTS = 0
+
+# Files that fit many models, run pages or start processes; `make quick` leaves them out.
+SLOW = """
+diagnostics/test_basis.py diagnostics/test_check.py docs/test_docs.py effects/test_tensors.py
+examples/test_gallery.py examples/test_paper.py formula/test_fuzz.py formula/test_limits.py
+formula/test_patsy.py model/test_again.py model/test_averaging.py model/test_callbacks.py
+model/test_closed_form.py model/test_conformal.py model/test_default_starts.py model/test_evaluate.py
+model/test_fit.py model/test_intervals.py model/test_missing_served.py model/test_predict.py
+model/test_properties.py model/test_record.py model/test_saving.py model/test_solver_choice.py
+model/test_weights.py plotting/test_check.py plotting/test_crowded.py plotting/test_effects.py
+plotting/test_page.py report/test_arithmetic.py report/test_browser.py report/test_contents.py
+report/test_crowded.py report/test_page.py solvers/test_bcd.py solvers/test_coverage.py
+solvers/test_freedom.py solvers/test_growing.py solvers/test_hard_data.py solvers/test_interrupts.py
+solvers/test_laplace.py solvers/test_posterior.py solvers/test_rare_levels.py solvers/test_units.py
+solvers/test_variational.py test_quiet.py test_readme.py test_refine.py
+""".split()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of slow files, and those that have the shipped number of starts."""
+    slow = {Path(__file__).parent / name for name in SLOW}
+    for item in items:
+        if item.path in slow:
+            item.add_marker("slow")
+        if "shipped_starts" in getattr(item, "fixturenames", ()):
+            item.add_marker("default_starts")
+
+
+@pytest.fixture(scope="module")
+def shipped_starts() -> Iterator[None]:
+    """Fits are averaged as they are for users, in all tests of the module."""
+    fitting.ROWS_OF_STARTS = SHIPPED_ROWS_OF_STARTS
+    yield
+    fitting.ROWS_OF_STARTS = 0

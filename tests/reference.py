@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -78,4 +79,14 @@ def terms_of(design: Any, kind: type) -> list[Any]:
 
 def penalised(design: Any) -> list[Any]:
     """Smooths and tensor products, in the order in which solvers and the posterior hold them."""
-    return [span.term for span in design.layout.only.penalised]
+    return [
+        SimpleNamespace(
+            name=term.name,
+            label=term.label,
+            features=block.positions,
+            lambdas=block.smoothing,
+            pure=block.pure,
+            fixed=block.fixed,
+        )
+        for term, block, _ in design.layout.only.penalised
+    ]

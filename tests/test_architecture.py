@@ -1,4 +1,4 @@
-"""Who may import whom: the last column of the table in docs/architecture.md."""
+"""Who may import whom: the last column of the table in docs/architecture.md; files that others name."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ahofm_keras.terms import TERMS
+from tests.conftest import SLOW
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "ahofm_keras"
@@ -96,3 +97,8 @@ def test_the_check_sees_names() -> None:
         if isinstance(node, ast.ClassDef)
     }
     assert "Smooth" in names_in(PACKAGE / "terms" / "smooth.py")
+
+
+def test_slow_files_are_there() -> None:
+    assert [name for name in SLOW if not (ROOT / "tests" / name).is_file()] == []
+    assert sorted(SLOW) == SLOW

@@ -15,7 +15,14 @@ import tensorflow as tf
 from scipy import sparse
 
 import ahofm_keras as ak
-from ahofm_keras.data import batch_rows, column_names, kind_of, read_columns, shuffle_rows, split_rows
+from ahofm_keras.data import (
+    batch_rows,
+    column_names,
+    kind_of,
+    read_columns,
+    shuffle_rows,
+    shuffled_split,
+)
 
 NAN = float("nan")
 
@@ -369,7 +376,7 @@ def test_rows_stay_together_when_shuffled() -> None:
     ("rows", "share", "held_out"), [(100, 0.15, 15), (10, 0.26, 3), (10, 0.0, 0), (3, 0.1, 0)]
 )
 def test_split_parts_the_rows(rows: int, share: float, held_out: int) -> None:
-    kept, held = split_rows(rows, share, 0)
+    kept, held = shuffled_split(rows, share, 0)
     assert len(held) == held_out
     np.testing.assert_array_equal(np.sort(np.concatenate([kept, held])), np.arange(rows))
     assert (np.diff(kept) > 0).all()
@@ -377,9 +384,9 @@ def test_split_parts_the_rows(rows: int, share: float, held_out: int) -> None:
 
 
 def test_split_is_shuffled_and_seeded() -> None:
-    _, held = split_rows(200, 0.2, 5)
-    np.testing.assert_array_equal(held, split_rows(200, 0.2, 5)[1])
-    assert not np.array_equal(held, split_rows(200, 0.2, 6)[1])
+    _, held = shuffled_split(200, 0.2, 5)
+    np.testing.assert_array_equal(held, shuffled_split(200, 0.2, 5)[1])
+    assert not np.array_equal(held, shuffled_split(200, 0.2, 6)[1])
     assert held[0] < 40 < 160 <= held[-1]
 
 

@@ -15,6 +15,7 @@ import keras
 import pandas as pd
 
 from ahofm_keras.errors import DataError
+from ahofm_keras.texts import truncate
 
 _ADDRESS = "https://archive.ics.uci.edu/static/public/{number}/{name}.zip"
 # The packages that pandas reads sheets with.
@@ -59,7 +60,7 @@ class UciArchive:
         except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             # pandas' own errors are ValueErrors. Without the file the next call fetches it anew.
             archive.unlink(missing_ok=True)
-            reason = f"cannot be read ({_shorten(error)}); it was removed"
+            reason = f"cannot be read ({_shown(error)}); it was removed"
             raise UnreachableError(f"what was downloaded as {archive.name} {reason}") from error
         if frame.shape[1] != len(columns):
             raise DataError(
@@ -87,7 +88,7 @@ def download(address: str) -> Path:
             Path(address).name.replace("+", "_"), origin=address, cache_subdir="datasets/ahofm_keras"
         )
     except Exception as error:  # Keras raises a bare Exception where an address cannot be reached
-        raise UnreachableError(f"{address} could not be downloaded ({_shorten(error)})") from error
+        raise UnreachableError(f"{address} could not be downloaded ({_shown(error)})") from error
     return Path(path)
 
 
@@ -121,6 +122,5 @@ def _import_optional(module: str, purpose: str, package: str | None = None) -> A
         ) from None
 
 
-def _shorten(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    return text if len(text) <= 160 else f"{text[:157]}..."
+def _shown(error: Exception) -> str:
+    return truncate(" ".join(str(error).split()), 160)

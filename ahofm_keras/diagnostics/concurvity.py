@@ -9,8 +9,8 @@ import pandas as pd
 from scipy import stats
 from scipy.linalg import cho_factor, cho_solve
 
-from ahofm_keras.diagnostics.draws import generator
 from ahofm_keras.diagnostics.rows import CheckedRows, quietly_predict
+from ahofm_keras.draws import generator
 from ahofm_keras.model import AdditiveModel
 
 _ROWS = 10_000

@@ -42,7 +42,7 @@ def trend_frame(fitted: np.ndarray, residuals: np.ndarray) -> pd.DataFrame:
         residuals: `(n,)`, of variance 1.
 
     Returns:
-        A row a point with `fitted`, `trend`, and `reach`: twice the standard error of the trend.
+        One row per point with `fitted`, `trend`, and `reach`: twice the standard error of the trend.
     """
     window = min(len(fitted) - 1, max(int(_SPAN * len(fitted)), _LEAST_ROWS))
     found = []

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ahofm_keras.diagnostics.draws import generator
 from ahofm_keras.diagnostics.rows import CheckedRows
+from ahofm_keras.draws import generator
 from ahofm_keras.families import Family
 
 # Standard deviations; the gaussian distribution function is 0 in float64 a little further out.

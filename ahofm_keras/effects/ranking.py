@@ -33,7 +33,7 @@ def interactions(
             knows them.
 
     Returns:
-        A row a subset, strongest first, with `label`, `feature_1` .. `feature_d`, `share`, `sd` (its
+        One row per subset, strongest first, with `label`, `feature_1` .. `feature_d`, `share`, `sd` (its
         standard deviation in units of the link) and `share_rows` (its variance over rows, over that of
         the link without its offset; missing where there are no rows). `attrs` has the `total` variance,
         the share of the `order` as a whole, and that of `rest`, the subsets of this order that are not
@@ -68,12 +68,12 @@ def shares(model: AdditiveModel, data: Any = None) -> pd.DataFrame:
         data: rows for the variance over rows, see `interactions`.
 
     Returns:
-        A row an order, and two for covariances, with `part`, `subsets` (how many have a share), `share`
-        and `share_rows`. Under the product of the training margins parts are uncorrelated, so the shares
-        of the orders sum to 1. Over rows the variances of all parts need not, because features are
-        correlated: `share_rows` of an order is the sum over its parts of their variances, over that of
-        the link without its offset, and what is missing to 1 are the covariances of parts of one order,
-        and those of different orders.
+        One row per order, and two for covariances, with `part`, `subsets` (how many have a share),
+        `share` and `share_rows`. Under the product of the training margins parts are uncorrelated, so
+        the shares of the orders sum to 1. Over rows the variances of all parts need not, because
+        features are correlated: `share_rows` of an order is the sum over its parts of their variances,
+        over that of the link without its offset, and what is missing to 1 are the covariances of parts
+        of one order, and those of different orders.
     """
     parts = Parts(model)
     total = parts.total_variance

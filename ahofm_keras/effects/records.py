@@ -60,7 +60,7 @@ class Effect:
 
     def band(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends of the pointwise credible band."""
-        check_level(level)
+        check_level("level", level)
         if self.se is None:
             reason = "it was purified" if self.purified else "the model has no posterior"
             raise DataError(f"The effect of `{self.label}` has no band: {reason}.")
@@ -68,7 +68,7 @@ class Effect:
         return self.fit - reach, self.fit + reach
 
     def frame(self, level: float = 0.95) -> pd.DataFrame:
-        """A row a point of the grid: its features, `fit` and, where known, `se`, `lower`, `upper`."""
+        """One row per point of the grid: features, `fit` and, where known, `se`, `lower`, `upper`."""
         mesh = np.meshgrid(*self.grid, indexing="ij")
         frame = pd.DataFrame(
             {name: own.reshape(-1) for name, own in zip(self.features, mesh, strict=True)}

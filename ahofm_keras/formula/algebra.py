@@ -13,9 +13,10 @@ from patsy import ModelDesc
 
 from ahofm_keras.errors import FormulaError
 from ahofm_keras.formula.options import TERM_CALLS
-from ahofm_keras.formula.source import Source, shorten
+from ahofm_keras.formula.source import Source
 from ahofm_keras.formula.spec import TermSpec
 from ahofm_keras.formula.tree import Atom, Chain, Node
+from ahofm_keras.texts import truncate
 from ahofm_keras.transforms import Expression
 
 T = TypeVar("T")
@@ -152,7 +153,7 @@ class _Sizes:
         base = node.operands[0]
         message = "A power multiplies out a sum of terms, e.g. `(x + z)**2`"
         if isinstance(base, Atom) and base.called not in TERM_CALLS:
-            written = shorten(self.source.written[node.start : node.end])
+            written = truncate(self.source.written[node.start : node.end])
             message += f"; for arithmetic write `I({written})`"
         return self.source.error(f"{message}.", node.start, node.end)
 

@@ -9,8 +9,8 @@ from typing import Any
 from ahofm_keras.formula.expressions import ExpressionReader
 from ahofm_keras.formula.habits import ARGUMENTS, TERMS, hint, hint_for_value
 from ahofm_keras.formula.options import TERM_CALLS, OptionError, TermCall, feature_name, list_features
-from ahofm_keras.formula.source import shorten
 from ahofm_keras.formula.spec import TermSpec
+from ahofm_keras.texts import truncate
 from ahofm_keras.transforms import Expression
 
 
@@ -76,7 +76,7 @@ class _CallReader:
             option = self.reader.written(keyword).split("=")[0].strip()
             if option not in self.call.options:
                 known = ", ".join(f"`{known}`" for known in sorted(self.call.options)) or "none"
-                message = f"Unknown argument `{shorten(option)}` of `{self.name}()`. Known: {known}."
+                message = f"Unknown argument `{truncate(option)}` of `{self.name}()`. Known: {known}."
                 raise self.error(message + hint(ARGUMENTS, option), keyword)
             if option in options:
                 raise self.error(f"`{option}` stands twice in `{self.name}()`.", keyword)
@@ -131,12 +131,12 @@ class _CallReader:
                 key = self._key(node)
                 if key not in names:
                     raise self.error(
-                        f"`{keyword.arg}` of `{self.name}()` names `{shorten(key)}`, which is not one "
+                        f"`{keyword.arg}` of `{self.name}()` names `{truncate(key)}`, which is not one "
                         f"of its features ({list_features(names)}).",
                         node or keyword,
                     )
                 if key in seen:
-                    message = f"`{keyword.arg}` of `{self.name}()` names `{shorten(key)}` twice."
+                    message = f"`{keyword.arg}` of `{self.name}()` names `{truncate(key)}` twice."
                     raise self.error(message, node or keyword)
                 seen.add(key)
 

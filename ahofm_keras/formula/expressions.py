@@ -12,8 +12,9 @@ import numpy as np
 from ahofm_keras.errors import FormulaError, did_you_mean
 from ahofm_keras.formula.habits import SIGNS, TERMS, hint
 from ahofm_keras.formula.options import TERM_CALLS
-from ahofm_keras.formula.source import Snippet, shorten
+from ahofm_keras.formula.source import Snippet
 from ahofm_keras.formula.tokens import parse_python
+from ahofm_keras.texts import truncate
 from ahofm_keras.transforms import (
     CALLABLE,
     FUNCTIONS,
@@ -70,7 +71,7 @@ class ExpressionReader:
 
     def shown(self, node: ast.AST) -> str:
         """What was written, short enough to stand in a message."""
-        return shorten(self.written(node))
+        return truncate(self.written(node))
 
     @cached_property
     def _bytes(self) -> bytes:
@@ -95,7 +96,7 @@ class ExpressionReader:
                 reason = "has an option before a feature: options come last, as in `s(x, k=10)`"
         except (ValueError, RecursionError, MemoryError):
             pass
-        raise self.snippet.error(f"`{shorten(text)}` {reason}.", 0, len(text)) from None
+        raise self.snippet.error(f"`{truncate(text)}` {reason}.", 0, len(text)) from None
 
     def feature(self, node: ast.expr) -> Expression:
         """An expression that stands for itself: it uses a column, its arithmetic stands in `I(...)`."""
@@ -154,12 +155,12 @@ class ExpressionReader:
             message = f"`{sign}` is not known here. Known: `+`, `-`, `*`, `/`, `**`.{hint(SIGNS, sign)}"
             return self.error(message, node)
         if isinstance(node, ast.BinOp | ast.UnaryOp):
-            quoted = shorten(quote_column(self.written(node)))
+            quoted = truncate(quote_column(self.written(node)))
             message = f"Arithmetic stands in `I(...)`: write `I({self.shown(node)})`."
             return self.error(f"{message} A column of that name is written `{quoted}`.", node)
         if isinstance(node, ast.Attribute):
             quoted = quote_column(self.written(node))
-            message = f"`{self.shown(node)}` is no column name: write `{shorten(quoted)}`."
+            message = f"`{self.shown(node)}` is no column name: write `{truncate(quoted)}`."
             return self.error(message, node)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value:
             return self._text_for_column(node.value, node)
@@ -171,7 +172,7 @@ class ExpressionReader:
         )
 
     def _text_for_column(self, name: str, node: ast.expr) -> FormulaError:
-        written = shorten(quote_column(name))
+        written = truncate(quote_column(name))
         either = f'`{written}`, or `Q("{written}")`' if quote_column(name) == name else f"`{written}`"
         return self.error(f"`{self.shown(node)}` is text and no column. Write {either}.", node)
 
@@ -225,11 +226,11 @@ class ExpressionReader:
 
     def _unknown(self, name: str, node: ast.AST) -> FormulaError:
         known = sorted({*TERM_CALLS, *CALLABLE, "C", "I", "Q"})
-        meant = did_you_mean(shorten(name), known)
+        meant = did_you_mean(truncate(name), known)
         terms = ", ".join(f"`{term}`" for term in sorted(TERM_CALLS))
         functions = ", ".join(f"`{function}`" for function in ("C", "I", "Q", *CALLABLE))
         return self.error(
-            f"Unknown term `{shorten(name)}`.{hint(TERMS, name) or meant}\n    Known terms: {terms}.\n"
+            f"Unknown term `{truncate(name)}`.{hint(TERMS, name) or meant}\n    Known terms: {terms}.\n"
             f"    Known functions: {functions}.",
             node,
         )

@@ -1,4 +1,4 @@
-"""Options of `te()` and `ti()`: one value for all margins, a tuple of one a margin, or a dict."""
+"""Options of `te()` and `ti()`: one value for all margins, a tuple of one per margin, or a dict."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def check_margins(name: str, options: Mapping[str, Any], features: Sequence[str]
         value: Any = options.get(option)
         if is_by_margin(option, value) and len(value) != len(features):
             return (
-                f"`{option}` of `{name}()` needs one value, or one a margin ({len(features)}: {listed})."
-                f"\n    Received: {option}={value!r}."
+                f"`{option}` of `{name}()` needs one value, or one per margin "
+                f"({len(features)}: {listed}).\n    Received: {option}={value!r}."
             )
     missing = [f for f in features if f not in options["sp"]] if _is_dict(options.get("sp")) else []
     if missing:
@@ -34,7 +34,7 @@ def check_margins(name: str, options: Mapping[str, Any], features: Sequence[str]
 
 
 def order_by_margin(options: Mapping[str, Any], features: Sequence[str]) -> dict[str, Any]:
-    """The same options with dicts as tuples, one entry a margin, None where nothing is said of it."""
+    """The same options with dicts as tuples, one entry per margin, None where nothing is said of it."""
     return {
         option: tuple(value.get(feature) for feature in features) if _is_dict(value) else value
         for option, value in options.items()
@@ -42,7 +42,7 @@ def order_by_margin(options: Mapping[str, Any], features: Sequence[str]) -> dict
 
 
 def is_by_margin(option: str, value: Any) -> bool:
-    """Whether an option has one value a margin; a pair of numbers is the two ends of all axes."""
+    """Whether an option has one value per margin; a pair of numbers is the two ends of all axes."""
     if not isinstance(value, tuple):
         return False
     return option != "knots" or not all(isinstance(end, Real) for end in value)

@@ -86,14 +86,14 @@ def _one_of(*choices: Any) -> Check:
 
 
 def _or_tuple(each: Check) -> Check:
-    """A value, or a tuple of them, one an order."""
+    """A value, or a tuple of them, one per order."""
 
     def check(value: Any) -> str | None:
         values = value if isinstance(value, tuple) else (value,)
         wrong = [reason for reason in map(each, values) if reason]
         if not values:
-            return f"{each(None)}, or a tuple of them, one an order"
-        return f"{wrong[0]}, or a tuple of them, one an order" if wrong else None
+            return f"{each(None)}, or a tuple of them, one per order"
+        return f"{wrong[0]}, or a tuple of them, one per order" if wrong else None
 
     return check
 
@@ -121,7 +121,7 @@ def _knots(value: Any) -> str | None:
 
 
 def _or_margins(each: Check, may_miss: bool = True) -> Check:
-    """A value for all margins, a tuple with one a margin (None: as if not given), or a dict."""
+    """A value for all margins, a tuple with one per margin (None: as if not given), or a dict."""
 
     def check(value: Any) -> str | None:
         if isinstance(value, dict):
@@ -132,9 +132,8 @@ def _or_margins(each: Check, may_miss: bool = True) -> Check:
             values = [value]
         wrong = [reason for reason in map(each, values) if reason]
         wrong += [str(each(None))] if value == () else []
-        return (
-            f"{wrong[0]}, a tuple with one a margin, or a dict from feature to value" if wrong else None
-        )
+        others = "a tuple with one per margin, or a dict from feature to value"
+        return f"{wrong[0]}, {others}" if wrong else None
 
     return check
 
@@ -252,8 +251,8 @@ def calls_of(kind: str) -> dict[str, TermCall]:
 def check_orders(name: str, options: Mapping[str, Any], features: list[str]) -> str | None:
     """What is wrong with `D`, `orders`, and the lengths of `F` and `df`, or None.
 
-    `D` must not exceed the number of features; `F=(10, 5)` has one entry an order of interaction;
-    `df=(15, 8, 5)` one an order, main effects first where there are any.
+    `D` must not exceed the number of features; `F=(10, 5)` has one entry per order of interaction;
+    `df=(15, 8, 5)` one per order, main effects first where there are any.
     """
     count, listed = len(features), list_features(features)
     if "D" in options and "orders" in options:
@@ -283,7 +282,7 @@ def _check_ranks(name: str, options: Mapping[str, Any], orders: tuple[int, ...])
     if not isinstance(rank, tuple) or len(rank) == len(orders):
         return None
     return (
-        f"`F` of `{name}()` needs one number an order of interaction "
+        f"`F` of `{name}()` needs one number per order of interaction "
         f"({len(orders)}: {_listed(orders)}).\n    Received: F={rank!r}."
     )
 
@@ -294,7 +293,7 @@ def _check_df(name: str, options: Mapping[str, Any], orders: tuple[int, ...]) ->
     for value in given.values() if isinstance(given, dict) else (given,):
         if isinstance(value, tuple) and len(value) != len(all_orders):
             return (
-                f"`df` of `{name}()` needs one number an order "
+                f"`df` of `{name}()` needs one number per order "
                 f"({len(all_orders)}: {_listed(all_orders)}).\n    Received: df={value!r}."
             )
     return None

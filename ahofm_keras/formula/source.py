@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ahofm_keras.errors import FormulaError
+from ahofm_keras.texts import truncate
 
 _LONGEST = 1_000_000
-_SHOWN = 60
 _LINE = 85
 # Python's string literals; nothing inside them is taken for a part of the formula.
 QUOTED = (
@@ -17,11 +17,6 @@ QUOTED = (
     r"'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\"|'(?:\\.|[^\\'])*'|\"(?:\\.|[^\\\"])*\")"
 )
 _QUOTED_OR_BLANK = re.compile(rf"(?P<quoted>{QUOTED})|[\s\ufeff\u200b\u2060]", re.DOTALL)
-
-
-def shorten(text: str, length: int = _SHOWN) -> str:
-    """The text, its end cut off where it is too long to be shown."""
-    return text if len(text) <= length else f"{text[:length]}..."
 
 
 @dataclass(frozen=True)
@@ -37,7 +32,7 @@ class Source:
     def error(self, message: str, start: int | None = None, end: int = 0) -> FormulaError:
         """A `FormulaError` with carets below `written[start:end]`, or without carets."""
         if start is None:
-            return FormulaError(message, shorten(self.written, _LINE))
+            return FormulaError(message, truncate(self.written, _LINE))
         return FormulaError(message, self.written, (start, end))
 
     def snippet(self, start: int, end: int) -> Snippet:

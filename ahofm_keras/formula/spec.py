@@ -18,7 +18,7 @@ class TermSpec:
         kind: `"linear"`, `"s"`, `"te"` (also `ti`), `"ahofm"`, `"hofm"` or `"offset"`.
         features: its expressions; for `"linear"` the factors of a product (`a:b`).
         options: keyword arguments that were given, checked; `orders` in rising order; for `"te"` also
-            `pure`, and no dicts: tuples with one entry a margin.
+            `pure`, and no dicts: tuples with one entry per margin.
         call: the name it was called by (`afm`), empty for linear terms.
     """
 

@@ -12,7 +12,8 @@ from itertools import pairwise
 
 from ahofm_keras.errors import FormulaError
 from ahofm_keras.formula.habits import SIGNS, hint
-from ahofm_keras.formula.source import QUOTED, Source, shorten
+from ahofm_keras.formula.source import QUOTED, Source
+from ahofm_keras.texts import truncate
 from ahofm_keras.transforms import is_number_word, quote_column
 
 OPERATORS = ("+", "-", "*", "/", ":", "**")
@@ -183,7 +184,7 @@ def _check_word(source: Source, tokens: list[Token], place: int) -> None:
     token = tokens[place]
     reason = _misread(tokens, place)
     if reason:
-        shown, quoted = shorten(token.text), shorten(quote_column(token.text))
+        shown, quoted = truncate(token.text), truncate(quote_column(token.text))
         message = f"`{shown}` {reason}. A column of that name is written `{quoted}`."
         raise source.error(message, token.start, token.end)
 
@@ -238,7 +239,7 @@ def _check_neighbours(source: Source, before: Token, token: Token) -> None:
         return
     missing = "`,` or an operator is missing" if token.inside else "An operator is missing"
     example = "" if token.inside else ", e.g. `+`"
-    first, second = shorten(before.text), shorten(token.text)
+    first, second = truncate(before.text), truncate(token.text)
     if token.kind == "dot":
         message = f"{missing} before `.`."
     elif before.kind == "dot":

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ahofm_keras.errors import FormulaError
-from ahofm_keras.formula.source import Source, shorten
+from ahofm_keras.formula.source import Source
 from ahofm_keras.formula.tokens import OPERATORS, Token, unknown_sign
+from ahofm_keras.texts import truncate
 
 _LEVELS = (("+", "-"), ("*", "/"), (":",), ("**",))
 _LARGEST_POWER = 10
@@ -216,7 +217,7 @@ class _TreeReader:
     def _not_an_operator(self) -> FormulaError:
         token, before = self.tokens[self.place], self.tokens[self.place - 1]
         if token.text in ("(", "[", "{", ".") or token.starts_a_noun:
-            message = f"An operator is missing before `{shorten(token.text)}`, e.g. `+`."
+            message = f"An operator is missing before `{truncate(token.text)}`, e.g. `+`."
             return self.source.error(message, token.start, token.end)
         if token.text == "^" and before.text == ")":
             return self.source.error("Powers are written `**`.", token.start, token.end)
@@ -228,7 +229,7 @@ def _check_sum(source: Source, chain: Chain) -> None:
     for operand in chain.operands:
         if isinstance(operand, Atom) and operand.is_number and operand.tokens[0].text not in ("0", "1"):
             raise source.error(
-                f"`{shorten(operand.tokens[0].text)}` is no term: `1` is the intercept, `0` none. "
+                f"`{truncate(operand.tokens[0].text)}` is no term: `1` is the intercept, `0` none. "
                 "Arithmetic stands in `I(...)`.",
                 operand.start,
                 operand.end,
@@ -236,7 +237,7 @@ def _check_sum(source: Source, chain: Chain) -> None:
     first = chain.operands[0]
     if chain.operators[0] == "-" and not (isinstance(first, Atom) and first.is_number):
         name = isinstance(first, Atom) and first.tokens[0].kind == "name" and len(first.tokens) == 1
-        written = shorten(source.written[first.start : first.end])
+        written = truncate(source.written[first.start : first.end])
         hint = f"; for the negative write `I(-{written})`" if name else ""
         message = f"`-` takes a term away and needs one before it{hint}."
         raise source.error(message, chain.start, first.end)
@@ -246,7 +247,7 @@ def _check_product(source: Source, chain: Chain) -> None:
     """Terms are multiplied with terms, not with numbers."""
     if len(chain.operands) == 1:
         return
-    written = shorten(source.written[chain.start : chain.end])
+    written = truncate(source.written[chain.start : chain.end])
     for operand in chain.operands[: 1 if chain.is_power else None]:
         number = _number_in(operand)
         if number is None:
@@ -254,7 +255,7 @@ def _check_product(source: Source, chain: Chain) -> None:
         if number is operand and ":" not in chain.operators:
             message = f"Arithmetic stands in `I(...)`: write `I({written})`."
             raise source.error(message, chain.start, chain.end)
-        text = shorten(number.tokens[0].text)
+        text = truncate(number.tokens[0].text)
         message = f"`{text}` cannot be multiplied with a term: leave it out."
         raise source.error(message, number.start, number.end)
 

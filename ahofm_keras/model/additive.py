@@ -29,6 +29,7 @@ from ahofm_keras.model.files import FORMAT_VERSION, check_export, check_save, re
 from ahofm_keras.model.fitting import FitRequest, run_fit
 from ahofm_keras.model.graph import attach_posterior, build_graph, count_posterior
 from ahofm_keras.model.learning import learn_state
+from ahofm_keras.model.methods import ReadingMethods
 from ahofm_keras.model.predicting import (
     CONFORMAL,
     PREDICTION_ROWS,
@@ -59,7 +60,7 @@ _SMALL_POSTERIOR = 2**22
 
 
 @keras.saving.register_keras_serializable(package="ahofm_keras")
-class AdditiveModel(RememberingModel):
+class AdditiveModel(ReadingMethods, RememberingModel):
     """A generalized additive model with smooth interactions of any order, as a Keras model.
 
     Args:

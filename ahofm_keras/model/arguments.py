@@ -73,11 +73,11 @@ def check_share(name: str, value: Any) -> None:
         raise DataError(f"`{name}` must lie in [0, 1). Received: {value!r}.")
 
 
-def check_level(value: Any) -> None:
-    """The level of an interval: a number between 0 and 1."""
+def check_level(name: str, value: Any) -> None:
+    """The level of intervals or bands: a number between 0 and 1."""
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not (number and 0 < value < 1):
-        raise DataError(f"`interval` must lie between 0 and 1, e.g. 0.95. Received: {value!r}.")
+        raise DataError(f"`{name}` must lie between 0 and 1, e.g. 0.95. Received: {value!r}.")
 
 
 def check_callbacks(callbacks: Any) -> list[keras.callbacks.Callback]:

@@ -148,7 +148,7 @@ def with_index(frame: pd.DataFrame, x: Any) -> pd.DataFrame:
 
 def check_interval(model: Any, type: str, level: Any, method: str, calibration: Any) -> None:
     """Raise an error where intervals cannot be had."""
-    check_level(level)
+    check_level("interval", level)
     check_choice("method", method, INTERVAL_METHODS)
     if type == "terms":
         raise DataError('`interval` goes with type="response" or type="link".')

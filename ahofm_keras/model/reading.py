@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ahofm_keras.bases import locate_levels
-from ahofm_keras.data import TEXT, kind_of, read_columns, split_rows
+from ahofm_keras.data import TEXT, kind_of, read_columns, shuffled_split
 from ahofm_keras.errors import DataError, warn
 from ahofm_keras.families import Family
 from ahofm_keras.solvers.job import Rows
@@ -173,5 +173,5 @@ def split_off(rows: Rows, share: float, seed: int) -> tuple[Rows, Rows | None]:
         return rows, None
     if round(len(rows) * share) >= len(rows):
         raise DataError(f"`validation_split` of {share:g} leaves none of {len(rows)} rows to train on.")
-    kept, held_out = split_rows(len(rows), share, seed)
+    kept, held_out = shuffled_split(len(rows), share, seed)
     return rows.take(kept), rows.take(held_out)

@@ -9,7 +9,7 @@ import numpy as np
 from ahofm_keras.diagnostics import Check
 from ahofm_keras.diagnostics.curves import qq_frame, trend_frame
 from ahofm_keras.errors import DataError
-from ahofm_keras.plotting.texts import percent, shorten, shorten_apart, wrap
+from ahofm_keras.plotting.texts import shorten_apart, wrap
 from ahofm_keras.plotting.theme import (
     BLUE,
     FAINT,
@@ -29,6 +29,7 @@ from ahofm_keras.plotting.theme import (
     styled,
     tidy,
 )
+from ahofm_keras.texts import percent, shorten
 
 # More rows than this are shown as a density.
 _SCATTER_ROWS = 1500

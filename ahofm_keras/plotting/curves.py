@@ -143,7 +143,7 @@ def open_axis(ax: Any, effect: Effect, look: Look, axis: str = "y") -> None:
 def draw_curves_by_level(
     ax: Any, effect: Effect, look: Look, legend: Any = True, coloured: list[int] | None = None
 ) -> list[str]:
-    """One curve a level of the category, over the number; typical ones in colour, others in grey.
+    """One curve per level of the category, over the number; typical ones in colour, others in grey.
 
     Args:
         ax: to draw on.

@@ -66,8 +66,8 @@ def plot_effect(
     """Draw the effect of one, two or three features.
 
     A number is a curve with its band, a category points with bars, two numbers a surface, a category and
-    a number one curve a level, two categories a table of coloured cells. Three features are slices: the
-    effect of the first two at a low, a middle and a high value of the third, or at its levels.
+    a number one curve per level, two categories a table of coloured cells. Three features are slices:
+    the effect of the first two at a low, a middle and a high value of the third, or at its levels.
 
     Args:
         source: a fitted model, with the names of features; or an effect, as `effect()` gives it.
@@ -137,7 +137,7 @@ def effect_data(
     purify: bool = False,
     data: Any = None,
 ) -> pd.DataFrame:
-    """The data behind `plot_effect`: a row a point of its grid.
+    """The data behind `plot_effect`: one row per point of its grid.
 
     Args:
         source: as `plot_effect`, and so on.

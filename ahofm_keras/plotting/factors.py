@@ -42,7 +42,7 @@ _LEVEL_LETTERS = 18
 def plot_factors(
     model: AdditiveModel, feature: str, order: int | None = None, axes: Any = None
 ) -> np.ndarray:
-    """Draw the factors of a feature: a panel an order of each interaction term, a line a factor.
+    """Draw the factors of a feature: one panel per order of each interaction term, one line per factor.
 
     The effect of a subset is the sum over f of the products of its features' factors, so signs and sizes
     of single factors have no meaning of their own: a factor may be doubled in one feature and halved in
@@ -81,11 +81,11 @@ def factor_data(model: AdditiveModel, feature: str, order: int | None = None) ->
     """The data behind `plot_factors`.
 
     Returns:
-        A row a point of each factor: `term`, `order`, `factor` (from 1 on, the strongest first, the same
-        for all features), `value` of the feature, `phi`, and `strength`: the standard deviation, in
-        units of the link, of the sum of all products of the factor, centred, under the product of the
-        training margins. `attrs` has `switched_off`: how many factors of the feature are 0, by term and
-        order.
+        One row per point of each factor: `term`, `order`, `factor` (from 1 on, the strongest first,
+        the same for all features), `value` of the feature, `phi`, and `strength`: the standard
+        deviation, in units of the link, of the sum of all products of the factor, centred,
+        under the product of the training margins. `attrs` has `switched_off`: how many factors
+        of the feature are 0, by term and order.
     """
     parts = Parts(model)
     variable = _one(parts, feature)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ahofm_keras.effects import Parts
-from ahofm_keras.plotting.texts import number, shorten
 from ahofm_keras.terms import Margin, Variable
+from ahofm_keras.texts import number, shorten
 
 # A tail beyond the outer percentile is cut where it is longer than this share of what lies between the
 # percentiles; an axis is logarithmic where its upper half is this many times as long as its lower one.

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from ahofm_keras.errors import DataError
-from ahofm_keras.plotting.texts import number
 from ahofm_keras.plotting.theme import (
     BLUE,
     INK,
@@ -24,6 +23,7 @@ from ahofm_keras.plotting.theme import (
     styled,
     tidy,
 )
+from ahofm_keras.texts import number
 
 _PANEL = (3.5, 2.8)
 _TITLES = {"bound": "evidence bound", "edf": "effective df", "deviance": "mean deviance"}

@@ -11,8 +11,9 @@ from ahofm_keras.effects import Effect
 from ahofm_keras.plotting.curves import limit_to_residuals, open_axis
 from ahofm_keras.plotting.look import Look
 from ahofm_keras.plotting.rows import thinned
-from ahofm_keras.plotting.texts import level_name, number, shorten_apart
+from ahofm_keras.plotting.texts import level_name, shorten_apart
 from ahofm_keras.plotting.theme import BLUE, LINE, SMALL, SOFT, TEXT, inches, name_axis, tidy
+from ahofm_keras.texts import number
 
 MOST_LEVELS, MOST_COMPACT_LEVELS = 25, 12
 # Inches that a letter of a level's name takes, side by side with others.

@@ -15,7 +15,7 @@ from ahofm_keras.effects.parts import NOTHING
 from ahofm_keras.effects.ranking import over
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
-from ahofm_keras.plotting.texts import NEGLIGIBLE, join_names, percent, shorten_apart
+from ahofm_keras.plotting.texts import NEGLIGIBLE, join_names, shorten_apart
 from ahofm_keras.plotting.theme import (
     BLUE,
     GRID,
@@ -33,6 +33,7 @@ from ahofm_keras.plotting.theme import (
     styled,
     tidy,
 )
+from ahofm_keras.texts import percent
 
 # Of a map of more features only shares from 1% on are written, without decimals.
 _MOST_NUMBERS = 12

@@ -18,7 +18,7 @@ from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.plotting.grids import choose_stretch, levels_of
 from ahofm_keras.plotting.look import Look
-from ahofm_keras.plotting.texts import link_label, share_text, shorten, shorten_apart, wrap
+from ahofm_keras.plotting.texts import link_label, share_text, shorten_apart, wrap
 from ahofm_keras.plotting.theme import (
     BLUE,
     FAINT,
@@ -35,6 +35,7 @@ from ahofm_keras.plotting.theme import (
     tidy,
 )
 from ahofm_keras.terms import Margin, Variable
+from ahofm_keras.texts import shorten
 
 _POINTS = 45
 # Values of the other features, spread evenly over the product of their margins.
@@ -54,7 +55,7 @@ def plot_marginals(
     lower: bool = False,
     axes: Any = None,
 ) -> np.ndarray:
-    """Draw marginals of the strongest interactions: one row a subset, one column a feature.
+    """Draw marginals of the strongest interactions: one row per subset, one column per feature.
 
     In each panel the line is the mean of the subset's effect along one feature, over the product of the
     other features' training margins; grey vertical lines reach from the 5% to the 95% quantile over
@@ -125,7 +126,7 @@ def marginal_data(
     """The data behind `plot_marginals`.
 
     Returns:
-        A row a point of each panel: `subset`, `feature`, `value`, `mean`, and the quantiles over the
+        One row per point of each panel: `subset`, `feature`, `value`, `mean`, and the quantiles over the
         other features `low` (5%), `quarter`, `three_quarters`, `high` (95%). `attrs` has the `shares` of
         the subsets.
     """

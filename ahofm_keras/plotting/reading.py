@@ -14,10 +14,12 @@ from ahofm_keras.effects.names import check_count, find_subset
 from ahofm_keras.effects.parts import NOTHING
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
+from ahofm_keras.model.arguments import check_level
 from ahofm_keras.plotting.grids import Grid, choose_grid
 from ahofm_keras.plotting.look import Look
 from ahofm_keras.plotting.rows import residual_data, rug_data
-from ahofm_keras.plotting.texts import link_label, number, shorten, shorten_apart
+from ahofm_keras.plotting.texts import link_label, shorten_apart
+from ahofm_keras.texts import number, shorten
 
 # Quantiles of a third feature that its slices are taken at, and levels of a category, at most.
 SLICES = (0.1, 0.5, 0.9)
@@ -56,7 +58,7 @@ def read_effect(
     residuals: bool = False,
 ) -> Picture:
     """The effect of features of a model, or one that was computed before; arguments as `plot_effect`."""
-    check_level(level)
+    check_level("level", level)
     if isinstance(source, Effect):
         _check_alone(features, rug, residuals)
         return Picture(source, Look(level=level, spread=_spread_behind(source)))
@@ -187,12 +189,6 @@ def effect_frame(picture: Picture) -> pd.DataFrame:
     if picture.effect.near_data is not None and picture.effect.order > 1:
         frame["near_data"] = picture.effect.near_data.reshape(-1)
     return frame
-
-
-def check_level(level: float) -> None:
-    """Raise where a level of bands is none."""
-    if not isinstance(level, int | float) or isinstance(level, bool) or not 0 < level < 1:
-        raise DataError(f"`level` must lie between 0 and 1. Received: {level!r}.")
 
 
 def _check_alone(features: tuple[str, ...], rug: bool, residuals: bool) -> None:

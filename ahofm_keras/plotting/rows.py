@@ -54,7 +54,7 @@ def residual_data(
         purify: see `effect`.
 
     Returns:
-        A row a row: `value` of the feature, `fit`, `residual` and `partial_residual`, their sum.
+        One row per data row: `value` of the feature, `fit`, `residual`, `partial_residual`: their sum.
 
     Raises:
         DataError: an unknown feature; no rows, or rows without the response.

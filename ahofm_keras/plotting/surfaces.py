@@ -11,7 +11,7 @@ from ahofm_keras.effects import Effect
 from ahofm_keras.effects.parts import NOTHING
 from ahofm_keras.plotting.look import Look
 from ahofm_keras.plotting.rows import thinned
-from ahofm_keras.plotting.texts import even_numbers, number, shorten_apart
+from ahofm_keras.plotting.texts import even_numbers, shorten_apart
 from ahofm_keras.plotting.theme import (
     DIVERGING,
     FAINT,
@@ -25,6 +25,7 @@ from ahofm_keras.plotting.theme import (
     name_places,
     tidy,
 )
+from ahofm_keras.texts import number
 
 _STEPS, _FEW_STEPS = 14, 8
 # Shades between two levels of a scale that several surfaces share.

@@ -8,28 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ahofm_keras.texts import number, percent, shorten, true_minus
+
 _SEPARATORS = r" _:.\-/"
 # What explains less of the variance is called negligible.
 NEGLIGIBLE = 1e-4
 _ZERO = 1e-10
 # Digits before an `e`, beyond which a number is written out: ticks must differ from each other.
 _MOST_DIGITS = 3
-
-
-def percent(share: float) -> str:
-    """A share with two figures: 0.343 is 34%, 0.0012 is 0.12%.
-
-    Example:
-        >>> [percent(share) for share in (0.343, 0.0123, 0.00024, 1e-9, 0.0)]
-        ['34%', '1.2%', '0.024%', '<0.01%', '0%']
-    """
-    if not share > _ZERO:
-        return "0%"
-    if share < 0.0001:
-        return "<0.01%"
-    if share < 0.00995:
-        return f"{share:.3%}" if share < 0.000995 else f"{share:.2%}"
-    return f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
 
 
 def share_text(share: float, words: bool = True) -> str:
@@ -42,27 +28,6 @@ def share_text(share: float, words: bool = True) -> str:
     if _ZERO < share < NEGLIGIBLE:
         return f"negligible: {percent(share)} of variance" if words else "negligible"
     return f"{percent(share)} of variance" if words else percent(share)
-
-
-def number(value: float, figures: int = 3) -> str:
-    """A number with few figures and a true minus sign.
-
-    Example:
-        >>> number(-1234.6), number(0.00012345), number(12.0)
-        ('−1,235', '0.000123', '12')
-    """
-    if value == 0 or not np.isfinite(value):
-        return "0" if value == 0 else str(value)
-    size = abs(value)
-    if size >= 1e6 or size < 1e-4:
-        text = f"{value:.{figures - 1}e}"
-        mantissa, exponent = text.split("e")
-        text = f"{_stripped(mantissa)}e{int(exponent)}"
-    elif size >= 10 ** (figures - 1):
-        text = f"{value:,.0f}"
-    else:
-        text = _stripped(f"{value:.{figures - 1 - int(np.floor(np.log10(size)))}f}")
-    return _minus(text)
 
 
 def signed(value: float, figures: int = 3) -> str:
@@ -92,28 +57,16 @@ def even_numbers(values: np.ndarray) -> list[str]:
         texts = [f"{value / 10.0**power:.{power + digits}f}e{power}" for value in values]
         rounding = 1e-9 * largest
         return [
-            "0" if abs(value) < rounding else _minus(own)
+            "0" if abs(value) < rounding else true_minus(own)
             for value, own in zip(values, texts, strict=True)
         ]
     digits = max(digits, 0)
-    return [_minus(f"{value + 0.0:,.{digits}f}") for value in np.round(values, digits)]
+    return [true_minus(f"{value + 0.0:,.{digits}f}") for value in np.round(values, digits)]
 
 
 def level_name(value: Any, width: int = 26) -> str:
     """A level of a category, as short as asked for."""
     return shorten(str(value), width)
-
-
-def shorten(text: str, width: int) -> str:
-    """A text of at most so many letters, the middle left out.
-
-    Example:
-        >>> shorten("average_household_income", 14)
-        'average…income'
-    """
-    if len(text) <= width:
-        return text
-    return _cut(text, width, width // 2)
 
 
 def shorten_apart(names: Sequence[str], width: int) -> list[str]:
@@ -134,17 +87,9 @@ def shorten_apart(names: Sequence[str], width: int) -> list[str]:
     tails = [f"…{name[start:]}" if start else name for name in names]
     cuts = sorted(range(1, width), key=lambda front: abs(front - width // 2))
     return max(
-        ([_cut(name, width, front) for name in tails] for front in cuts),
+        ([shorten(name, width, front) for name in tails] for front in cuts),
         key=lambda found: len(set(found)),
     )
-
-
-def _cut(text: str, width: int, front: int) -> str:
-    """A text of at most so many letters, so many of them from its beginning."""
-    if len(text) <= width:
-        return text
-    back = width - 1 - front
-    return f"{text[:front]}…{text[len(text) - back :] if back > 0 else ''}"
 
 
 def join_names(names: Sequence[str], width: int) -> str:
@@ -222,11 +167,3 @@ def link_label(link: str, response: str) -> str:
     """What the effects of a model are measured in: `y`, `log(y)`, `logit(y)`."""
     shown = shorten(response, 28)
     return shown if link == "identity" else f"{link}({shown})"
-
-
-def _minus(text: str) -> str:
-    return text.replace("-", "−")
-
-
-def _stripped(text: str) -> str:
-    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from ahofm_keras.errors import DataError
-from ahofm_keras.plotting.texts import share_text, shorten, wrap
+from ahofm_keras.plotting.texts import share_text, wrap
 from ahofm_keras.plotting.ticks import log_ticks, plain_ticks
+from ahofm_keras.texts import shorten
 
 # Colours of Okabe and Ito: told apart by all kinds of colour vision, and in a grey print by their order.
 BLUE, VERMILLION, GREEN = "#0072B2", "#D55E00", "#009E73"

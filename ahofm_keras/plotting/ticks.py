@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ahofm_keras.plotting.texts import even_numbers, number
+from ahofm_keras.plotting.texts import even_numbers
+from ahofm_keras.texts import number
 
 # Width of a figure, and the gap between two labels, by the size of the letters.
 _FIGURE, _GAP = 0.64, 0.8

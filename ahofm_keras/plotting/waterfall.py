@@ -10,7 +10,7 @@ import pandas as pd
 from ahofm_keras.effects import Explanation
 from ahofm_keras.effects.names import check_count
 from ahofm_keras.errors import DataError
-from ahofm_keras.plotting.texts import join_names, number, shorten, signed
+from ahofm_keras.plotting.texts import join_names, signed
 from ahofm_keras.plotting.theme import (
     BLUE,
     FAINT,
@@ -24,6 +24,7 @@ from ahofm_keras.plotting.theme import (
     styled,
     tidy,
 )
+from ahofm_keras.texts import number, shorten
 
 _HEIGHT = 0.62
 _NAME, _VALUE = 34, 18

@@ -15,6 +15,7 @@ from ahofm_keras.effects.names import check_count
 from ahofm_keras.effects.parts import check_readable
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
+from ahofm_keras.model.arguments import check_level
 from ahofm_keras.report.contents import collect
 from ahofm_keras.report.encoding import to_json
 from ahofm_keras.storage import written_whole
@@ -141,5 +142,4 @@ def _check_arguments(title: Any, rows: Any, level: Any) -> None:
     if title is not None and not isinstance(title, str):
         raise DataError(f"`title` must be a text. Received: {title!r}.")
     check_count("rows", rows, 0, none=False)
-    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
-        raise DataError(f"`level` must lie between 0 and 1. Received: {level!r}.")
+    check_level("level", level)

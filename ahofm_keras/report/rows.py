@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ahofm_keras.bases import locate_levels
+from ahofm_keras.draws import generator
 from ahofm_keras.effects.parts import Parts
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.reading import read_response
@@ -69,7 +70,7 @@ def describe_sample(parts: Parts, rows: KnownRows, mean: np.ndarray, most: int) 
     if not most or not len(usable):
         return None
     if len(usable) > most:
-        usable = np.sort(np.random.default_rng(0).choice(usable, most, replace=False))
+        usable = np.sort(generator(0, "rows of a page").choice(usable, most, replace=False))
     slope = model.family.slope(mean[usable])
     residual = (rows.y[usable] - mean[usable]) / np.where(slope > 0, slope, 1.0)
     return {

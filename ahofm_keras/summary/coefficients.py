@@ -65,7 +65,7 @@ def vcov(model: AdditiveModel, term: str | None = None) -> pd.DataFrame:
     are the standard errors. Coefficients of a smooth's basis functions, and of their products, are tied
     by centring, so their part is singular. Factors of different features of an interaction, and of
     different orders, are independent in the posterior (mean field), so the covariance of an interaction
-    is block diagonal: one block a feature, with all its factors.
+    is block diagonal: one block per feature, with all its factors.
 
     Args:
         model: fitted.

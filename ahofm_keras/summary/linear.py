@@ -114,7 +114,7 @@ class LinearCoefficients:
 
     @cached_property
     def smoothing(self) -> dict[str, np.ndarray]:
-        """Logarithms of lambda, one a margin, and of tau, of each penalised term; needs a posterior."""
+        """Logarithms of lambda, one per margin, and of tau of each penalised term; needs a posterior."""
         assert self.model.posterior is not None
         # Without such terms the layer still has a row; with them one has as many places as the largest.
         kept = np.asarray(self.model.posterior.linear_smoothing)

@@ -9,16 +9,10 @@ from typing import Any
 import pandas as pd
 
 from ahofm_keras.summary.figures import Figures
-from ahofm_keras.summary.tables import (
-    WIDTH,
-    Table,
-    number,
-    p_value,
-    percent,
-    plain,
-    short,
-    short_range,
-)
+from ahofm_keras.summary.tables import WIDTH, Table
+from ahofm_keras.texts import p_value, plain, short, short_range
+from ahofm_keras.texts import table_number as number
+from ahofm_keras.texts import table_percent as percent
 
 _PRUNED = "pruned"
 _UNKNOWN = "not known"

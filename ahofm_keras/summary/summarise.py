@@ -23,7 +23,7 @@ class Summary:
     Args:
         coefficients: a row a parametric coefficient, in the user's units, with `estimate`, `se`,
             `statistic` (t, or z where the dispersion is known) and `p_value`.
-        terms: a row a term, of an interaction one an order, labelled as in `predict(type="terms")`:
+        terms: one row per term, of an interaction one per order, labelled as in `predict(type="terms")`:
 
             - `kind` (`"linear"`, `"smooth"`, `"tensor"`, `"interaction"`) and `order`;
             - `k_min`, `k_max`: size of the basis, over the features;
@@ -36,7 +36,7 @@ class Summary:
             - `pruned`: whether the fit switched it off;
             - `statistic`, `ref_df`, `p_value`: an approximate test that it is zero, see `summary`;
             - `k_by_margin`, `df_by_margin`, `lambda_asked_by_margin`, `lambda_by_margin`: of a smooth or
-              tensor product a tuple with one figure a margin, in the order of its features.
+              tensor product a tuple with one figure per margin, in the order of its features.
         figures: of the fit as a whole, by name; None where not known.
     """
 

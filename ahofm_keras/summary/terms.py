@@ -1,4 +1,4 @@
-"""One row a term, of an interaction one an order: what was asked, what was reached, is it needed."""
+"""One row per term, of an interaction one per order: what was asked, what was reached, is it needed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ahofm_keras.terms import Feature, InteractionOrder, Span, Term
 # With fewer degrees of freedom a smooth, or a factor of a feature, is switched off.
 PRUNED = 0.05
 
-# Of these a smooth or tensor product has one a margin.
+# Of these a smooth or tensor product has one per margin.
 _BY_MARGIN = tuple(f"{name}_by_margin" for name in ("k", "df", "lambda_asked", "lambda"))
 
 COLUMNS = (
@@ -68,7 +68,7 @@ class TermRows:
         self._fresh = Parts(model)  # copies of it have computed nothing yet
 
     def frame(self) -> pd.DataFrame:
-        """A row a term, labelled as in `predict(type="terms")`."""
+        """One row per term, labelled as in `predict(type="terms")`."""
         rows: dict[str, Row] = {}
         for term in self.model.design.only.terms:
             rows |= self._rows(term)

@@ -65,7 +65,7 @@ def fit_own(term: str, train: Frame) -> dict[str, float]:
 
 
 def compare(seeds: int) -> Frame:
-    """A line a term: our errors, mgcv's, and in how many simulations ours is no larger on the grid."""
+    """One line per term: our errors, mgcv's, and in how many simulations ours is no larger."""
     data = pd.read_csv(FIXTURES / "mgcv_surface.csv")
     stored = json.loads((FIXTURES / "mgcv_surface.json").read_text())
     lines = []

@@ -23,13 +23,11 @@ def names(page: Path) -> str:
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     plt = pytest.importorskip("matplotlib.pyplot")
     plt.switch_backend("Agg")
-    # A page shows what its readers get; tests/conftest.py has less.
-    monkeypatch.setattr("ahofm_keras.model.fitting.ROWS_OF_STARTS", 40_000)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-@pytest.mark.usefixtures("workplace")
+@pytest.mark.usefixtures("shipped_starts", "workplace")  # a page shows what its readers get
 @pytest.mark.parametrize("page", [page for page in PAGES if read_examples(page)], ids=names)
 def test_the_code_runs_and_shows_what_the_page_shows(page: Path) -> None:
     import matplotlib.pyplot as plt

@@ -218,15 +218,15 @@ OPTIONS: list[Row] = [
      "e.g. (2, 3).\n    Received: orders=(2, 2)."),
     ("y ~ ahofm(x, z, F=0)",
      "                ^^^",
-     "`F` of `ahofm()` must be a whole number of at least 1, or a tuple of them, one an order.\n"
+     "`F` of `ahofm()` must be a whole number of at least 1, or a tuple of them, one per order.\n"
      "    Received: F=0."),
     ("y ~ ahofm(x, z, F=(10, 5))",
      "    ^^^^^^^^^^^^^^^^^^^^^^",
-     "`F` of `ahofm()` needs one number an order of interaction (1: order 2).\n"
+     "`F` of `ahofm()` needs one number per order of interaction (1: order 2).\n"
      "    Received: F=(10, 5)."),
     ("y ~ ahofm(x, z, g, D=3, df=(9, 5))",
      "    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^",
-     "`df` of `ahofm()` needs one number an order (3: order 1, order 2, order 3).\n"
+     "`df` of `ahofm()` needs one number per order (3: order 1, order 2, order 3).\n"
      "    Received: df=(9, 5)."),
     ("y ~ ahofm(x, z, main=1)",
      "                ^^^^^^",
@@ -265,7 +265,7 @@ OPTIONS: list[Row] = [
      "`k` has no meaning for the category `C(g)`."),
     ("y ~ ahofm(x, z, g, orders=(3, 2), F=(9, 5, 1))",
      "    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^",
-     "`F` of `ahofm()` needs one number an order of interaction (2: order 3, order 2).\n"
+     "`F` of `ahofm()` needs one number per order of interaction (2: order 3, order 2).\n"
      "    Received: F=(9, 5, 1)."),
     ("y ~ s(x, k=5 + 5)",
      "           ^^^^^",
@@ -300,28 +300,28 @@ TENSORS: list[Row] = [
      "`ahofm(x1, x2)`."),
     ("y ~ te(x, z, k=(5, 5, 5))",
      "    ^^^^^^^^^^^^^^^^^^^^^",
-     "`k` of `te()` needs one value, or one a margin (2: `x`, `z`).\n    Received: k=(5, 5, 5)."),
+     "`k` of `te()` needs one value, or one per margin (2: `x`, `z`).\n    Received: k=(5, 5, 5)."),
     ("y ~ ti(x, z, g, df=(5, 5))",
      "    ^^^^^^^^^^^^^^^^^^^^^^",
-     "`df` of `ti()` needs one value, or one a margin (3: `x`, `z`, `g`).\n    Received: df=(5, 5)."),
+     "`df` of `ti()` needs one value, or one per margin (3: `x`, `z`, `g`).\n    Received: df=(5, 5)."),
     ("y ~ te(x, z, sp=(1,))",
      "    ^^^^^^^^^^^^^^^^^",
-     "`sp` of `te()` needs one value, or one a margin (2: `x`, `z`).\n    Received: sp=(1,)."),
+     "`sp` of `te()` needs one value, or one per margin (2: `x`, `z`).\n    Received: sp=(1,)."),
     ("y ~ te(x, z, bs=('ps', 'ps', 'cp'))",
      "    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^",
-     "`bs` of `te()` needs one value, or one a margin (2: `x`, `z`).\n"
+     "`bs` of `te()` needs one value, or one per margin (2: `x`, `z`).\n"
      "    Received: bs=('ps', 'ps', 'cp')."),
     ("y ~ te(x, z, k=(5, 1))",
      "             ^^^^^^^^",
-     "`k` of `te()` must be a whole number of at least 2, a tuple with one a margin, or a dict from "
+     "`k` of `te()` must be a whole number of at least 2, a tuple with one per margin, or a dict from "
      "feature to value.\n    Received: k=(5, 1)."),
     ("y ~ te(x, z, k=())",
      "             ^^^^",
-     "`k` of `te()` must be a whole number of at least 2, a tuple with one a margin, or a dict from "
+     "`k` of `te()` must be a whole number of at least 2, a tuple with one per margin, or a dict from "
      "feature to value.\n    Received: k=()."),
     ("y ~ te(x, z, sp=(1, None))",
      "             ^^^^^^^^^^^^",
-     "`sp` of `te()` must be a number of at least 0, a tuple with one a margin, or a dict from feature "
+     "`sp` of `te()` must be a number of at least 0, a tuple with one per margin, or a dict from feature "
      "to value.\n    Received: sp=(1, None)."),
     ("y ~ te(x, z, sp={'x': 1})",
      "    ^^^^^^^^^^^^^^^^^^^^^",
@@ -345,7 +345,7 @@ TENSORS: list[Row] = [
     ("y ~ te(x, z, knots=('even', 'odd'))",
      "             ^^^^^^^^^^^^^^^^^^^^^",
      "`knots` of `te()` must be one of 'adaptive', 'even', 'quantile', or the two ends of the axis, e.g. "
-     "(0, 24), a tuple with one a margin, or a dict from feature to value.\n"
+     "(0, 24), a tuple with one per margin, or a dict from feature to value.\n"
      "    Received: knots=('even', 'odd')."),
     ("y ~ te(x, C(g), bs=('ps', 'ps'))",
      "    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^",

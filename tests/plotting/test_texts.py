@@ -13,14 +13,12 @@ from ahofm_keras.plotting.texts import (
     even_numbers,
     join_names,
     link_label,
-    number,
-    percent,
     share_text,
-    shorten,
     shorten_apart,
     signed,
     wrap,
 )
+from ahofm_keras.texts import number, percent, shorten
 
 LONG = "average_household_income_in_thousand_euros"
 

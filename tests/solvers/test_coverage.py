@@ -1,4 +1,4 @@
-"""Credible bands and predictive intervals hold what they say, over a hundred simulations."""
+"""Credible bands and predictive intervals hold what they say, over many simulations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ahofm_keras.solvers.rows import read_chunks
 from ahofm_keras.solvers.variational import ascend
 from tests.solvers.conftest import draw_response, encode, make_engine
 
-SIMULATIONS = 100
+SIMULATIONS = 50
 
 
 def draw(rows: int, family: str, rng: np.random.Generator) -> tuple[pd.DataFrame, np.ndarray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -14,19 +15,36 @@ from tests.solvers.conftest import pair_frame
 FORMULA = "y ~ x2 + s(x0, df=5) + ahofm(x0, x1, D=2, F=2, main=False)"
 
 
+@cache
+def in_unit_1(
+    family: str, solver: str, weighted: bool = False, zeros: int = 0
+) -> tuple[pd.DataFrame, np.ndarray | None, ak.AdditiveModel]:
+    """Data, weights and the fit that fits in other units are held against."""
+    data, weight = pair_frame(200, 3, family), None
+    if weighted:
+        weight = np.random.default_rng(0).uniform(0.2, 2.0, 200)
+        weight[:zeros] = 0
+    return data, weight, fitted(data, family, solver, weight)
+
+
 def fitted(
     data: pd.DataFrame, family: str, solver: str, weight: np.ndarray | None = None
 ) -> ak.AdditiveModel:
     model = ak.AdditiveModel(FORMULA, data, family=family)
-    model.fit(data, solver=solver, sample_weight=weight, verbose=0)
+    options = {"epochs": 5} if solver == "adam" else {}
+    if solver == "adam":
+        model.compile(jit_compile=False)  # which takes longer than five epochs
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The fit reached its last epoch", ak.AhofmWarning)
+        model.fit(data, solver=solver, sample_weight=weight, verbose=0, **options)
     return model
 
 
 @pytest.mark.parametrize("unit", [1e-100, 1e-12, 1e-6, 1e6, 1e100])
 @pytest.mark.parametrize("solver", ["variational", "bcd"])
 def test_a_gamma_response_may_have_any_unit(solver: str, unit: float) -> None:
-    data = pair_frame(200, 3, "gamma")
-    first, second = (fitted(data.assign(y=u * data.y), "gamma", solver) for u in (1.0, unit))
+    data, _, first = in_unit_1("gamma", solver)
+    second = fitted(data.assign(y=unit * data.y), "gamma", solver)
     columns = ["mean", "lower", "upper"]
     found, expected = (m.predict(data, interval=0.9)[columns] for m in (second, first))
     np.testing.assert_allclose(found / unit, expected, rtol=1e-4)
@@ -38,10 +56,8 @@ def test_a_gamma_response_may_have_any_unit(solver: str, unit: float) -> None:
 @pytest.mark.parametrize("unit", [1e-30, 1e-9, 1e9, 1e30])
 @pytest.mark.parametrize("family", ["gaussian", "gamma"])
 def test_weights_may_have_any_unit_where_the_dispersion_is_estimated(family: str, unit: float) -> None:
-    data = pair_frame(200, 3, family)
-    weight = np.random.default_rng(0).uniform(0.2, 2.0, 200)
-    weight[:5] = 0
-    first, second = (fitted(data, family, "variational", u * weight) for u in (1.0, unit))
+    data, weight, first = in_unit_1(family, "variational", weighted=True, zeros=5)
+    second = fitted(data, family, "variational", unit * weight)
     columns = ["mean", "lower", "upper"]
     found, expected = (m.predict(data, interval=0.9)[columns] for m in (second, first))
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
@@ -116,16 +132,9 @@ def test_a_weight_of_2_is_the_row_twice_for_adam(family: str) -> None:
 @pytest.mark.parametrize("solver", ["bcd", "adam"])
 @pytest.mark.parametrize("family", ["gaussian", "gamma"])
 def test_no_solver_knows_the_unit_of_weights(family: str, solver: str, unit: float) -> None:
-    data = pair_frame(200, 3, family)
-    weight = np.random.default_rng(0).uniform(0.2, 2.0, 200)
-    options = {"epochs": 5, "callbacks": None} if solver == "adam" else {}
-    edf, means = [], []
-    for factor in (1.0, unit):
-        model = ak.AdditiveModel(FORMULA, data, family=family)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ak.AhofmWarning)  # five epochs are not enough
-            model.fit(data, solver=solver, sample_weight=factor * weight, verbose=0, **options)
-        edf.append(ak.summary(model).figures["edf"])
-        means.append(model.predict(data))
+    data, weight, first = in_unit_1(family, solver, weighted=True)
+    models = first, fitted(data, family, solver, unit * weight)
+    edf = [ak.summary(model).figures["edf"] for model in models]
+    means = [model.predict(data) for model in models]
     assert edf[1] == pytest.approx(edf[0], rel=1e-4)
     np.testing.assert_allclose(means[1], means[0], rtol=1e-4, atol=1e-4)

@@ -17,9 +17,9 @@ from ahofm_keras.summary import Summary, coef, summary, vcov
 from ahofm_keras.summary.coefficients import factor_root
 from ahofm_keras.summary.interactions import interaction_test, sample_margins
 from ahofm_keras.summary.linear import LinearCoefficients
-from ahofm_keras.summary.tables import text_width
 from ahofm_keras.summary.wald import function_test
 from ahofm_keras.terms.interaction import InteractionTerm
+from ahofm_keras.texts import text_width
 from tests.reference import terms_of
 from tests.summary.conftest import fitted
 

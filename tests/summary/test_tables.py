@@ -4,16 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ahofm_keras.summary.tables import (
-    Table,
-    number,
-    p_value,
-    percent,
-    short_range,
-    shorten,
-    shorten_all,
-    text_width,
-)
+from ahofm_keras.summary.tables import Table, shorten_all
+from ahofm_keras.texts import p_value, short_range, table_number, table_percent, text_width
 
 LONG = "a_rather_long_name_of_a_column_" * 4
 
@@ -28,7 +20,7 @@ LONG = "a_rather_long_name_of_a_column_" * 4
     ],
 )
 def test_shorten(text: str, width: int, expected: str) -> None:
-    assert shorten(text, width) == expected
+    assert shorten_all([text], width) == [expected]
     assert text_width(expected) <= width
 
 
@@ -72,7 +64,7 @@ def test_a_table_is_aligned_and_fits() -> None:
     ],
 )
 def test_numbers(value: float | None, text: str) -> None:
-    assert number(value) == text
+    assert table_number(value) == text
 
 
 def test_p_values_shares_and_ranges() -> None:
@@ -83,7 +75,7 @@ def test_p_values_shares_and_ranges() -> None:
         "<1e-16",
         "",
     ]
-    assert [percent(s) for s in (0.1234, 0.0004, 0.0, -0.02, float("nan"))] == [
+    assert [table_percent(s) for s in (0.1234, 0.0004, 0.0, -0.02, float("nan"))] == [
         "12.3 %",
         "<0.1 %",
         "0.0 %",

@@ -1,4 +1,4 @@
-"""Random numbers of a check."""
+"""Random numbers that do not repeat those which simulated data is made of."""
 
 from __future__ import annotations
 
