@@ -226,6 +226,8 @@ def _natural_kind(values: pd.Series, name: str) -> str:
         return NUMBER
     if values.dtype.kind in "mM" or isinstance(values.dtype, pd.PeriodDtype | pd.DatetimeTZDtype):
         raise _dates(name)
+    if pd.api.types.infer_dtype(values, skipna=False) == "string":
+        return TEXT  # without a look at each value from Python
     kinds = {_kind_of_object(value, name) for value in values}
     if len(kinds) > 1:
         odd = next(row for row, v in enumerate(values) if _kind_of_object(v, name) != TEXT)
