@@ -19,13 +19,13 @@ class Cells(NamedTuple):
     """Functions on rows, of which each row has few that are not zero.
 
     Args:
-        index: `(n,)` cell of each row.
+        cell: `(n,)` of each row.
         values: `(width, n)` of the functions that are not zero there.
         functions: `(cells, width)`, which ones these are in each cell.
         size: number of functions M.
     """
 
-    index: np.ndarray
+    cell: np.ndarray
     values: np.ndarray
     functions: np.ndarray
     size: int
@@ -51,16 +51,16 @@ class Cells(NamedTuple):
 
     def _collect(self, summands: np.ndarray, places: np.ndarray, length: int) -> np.ndarray:
         """Sums over the rows of each cell, at the cells' places in an array of some length."""
-        by_cell = np.bincount(self.index, summands, minlength=len(places))
+        by_cell = np.bincount(self.cell, summands, minlength=len(places))
         return np.bincount(places, by_cell, minlength=length)
 
 
 def basis_cells(basis: Basis, x: np.ndarray) -> Cells:
     """A basis at raw values."""
-    index, values = locate_cells(basis, np.asarray(locate_raw(basis, x), float))
+    cell, values = locate_cells(basis, np.asarray(locate_raw(basis, x), float))
     count = basis.intervals if basis.is_spline else basis.size
     functions = (np.arange(count)[:, None] + np.arange(len(values))) % basis.size
-    return Cells(index, values, functions, basis.size)
+    return Cells(cell, values, functions, basis.size)
 
 
 def column_cells(columns: np.ndarray) -> Cells:
@@ -75,7 +75,7 @@ def join_cells(parts: Sequence[Cells]) -> Cells:
     for other in others:
         a, b = (np.arange(len(part.functions)) for part in (joined, other))
         joined = Cells(
-            joined.index * len(b) + other.index,
+            joined.cell * len(b) + other.cell,
             np.concatenate([joined.values, other.values]),
             np.concatenate(
                 [
@@ -100,7 +100,7 @@ def locate_cells(basis: Basis, places: np.ndarray) -> tuple[np.ndarray, np.ndarr
         return np.zeros(len(places), int), places[None]
     if basis.kind == "re":  # a level that is not known has no function
         return np.maximum(places, 0).astype(int), (places >= 0).astype(float)[None]
-    index = np.clip(np.floor(places), 0, basis.intervals - 1).astype(int)
+    cell = np.clip(np.floor(places), 0, basis.intervals - 1).astype(int)
     beyond = np.array(1.0) if basis.extrapolation == "linear" and not basis.period else None
     centres = spline_centres(basis.degree + 1, basis.degree)[:, None]
-    return index, evaluate_places((places - index)[None], centres, basis.degree, straight_beyond=beyond)
+    return cell, evaluate_places((places - cell)[None], centres, basis.degree, straight_beyond=beyond)
