@@ -42,5 +42,6 @@ class _StandIn:
 
     def from_config(self, config: Mapping[str, Any]) -> Any:
         import_module("ahofm_keras.model")
-        real = import_module("keras").saving.get_registered_object(self._registered_name)
+        # Not `get_registered_object`, which while a file is read has the register as it was before.
+        real = import_module("keras").saving.get_custom_objects()[self._registered_name]
         return real.from_config(config)

@@ -35,7 +35,9 @@ def run(code: str, **variables: str) -> str:
 
 def loaded(code: str, **variables: str) -> str:
     """Which slow libraries some code has imported."""
-    return run(f"{code}\nimport sys; print([name for name in {HEAVY} if name in sys.modules])", **variables)
+    return run(
+        f"{code}\nimport sys; print([name for name in {HEAVY} if name in sys.modules])", **variables
+    )
 
 
 @pytest.mark.parametrize(
@@ -57,16 +59,16 @@ def test_reading_a_data_set_imports_no_keras(tmp_path: Path) -> None:
     assert loaded(code, AHOFM_DATA=str(tmp_path)) == "[]"
 
 
-def test_a_model_imports_neither_numba_nor_matplotlib() -> None:
+def test_a_small_model_imports_no_numba() -> None:
     code = """
 import numpy as np, ahofm_keras as ak
 x = np.linspace(0, 1, 200)
 data = {"x": x, "z": x[::-1] ** 2, "y": np.sin(x) + np.cos(40 * x)}
-model = ak.gam("y ~ s(x) + ti(x, z)", data)
+model = ak.AdditiveModel("y ~ s(x) + ti(x, z)", data)
 model.fit(data, verbose=0)
 model.predict({"x": 0.5, "z": 0.2})
 """
-    assert loaded(code) == "['tensorflow', 'keras']"
+    assert "numba" not in loaded(code)  # Keras itself imports matplotlib, where it is installed
 
 
 def test_every_public_name_is_there() -> None:
@@ -87,14 +89,12 @@ def test_the_table_of_names_is_that_of_type_checkers() -> None:
     assert set(ak.__all__) == {"datasets", *eager, *ak._HOMES}
 
 
-@pytest.mark.parametrize("name", ["effects", "summary", "report", "refine"])
-def test_a_function_is_not_hidden_by_the_module_of_its_name(name: str) -> None:
-    code = f"import ahofm_keras, ahofm_keras.{name}; print(callable(ahofm_keras.{name}))"
-    assert run(code) == "True"
-
-
-def test_modules_are_attributes() -> None:
-    assert run("import ahofm_keras as ak; print(ak.plotting.__name__)") == "ahofm_keras.plotting"
+def test_modules_are_attributes_and_hide_no_function_of_their_name() -> None:
+    code = """
+import ahofm_keras as ak, ahofm_keras.effects, ahofm_keras.refine, ahofm_keras.report, ahofm_keras.summary
+print(*map(callable, (ak.effects, ak.refine, ak.report, ak.summary)), ak.plotting.__name__)
+"""
+    assert run(code) == "True True True True ahofm_keras.plotting"
 
 
 def test_an_import_that_fails_inside_a_module_says_so(tmp_path: Path) -> None:
@@ -110,10 +110,8 @@ def test_all_classes_have_a_stand_in() -> None:
 
 
 @pytest.mark.parametrize(
-    "imports",
-    ["import ahofm_keras, keras", "import keras, ahofm_keras", "import ahofm_keras, tensorflow, keras",
-     "import ahofm_keras.families, keras"],
-)  # fmt: skip
+    "imports", ["import ahofm_keras, tensorflow, keras", "import keras, ahofm_keras"]
+)
 def test_keras_loads_a_file_after_the_import_of_the_package_alone(imports: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     data = pd.DataFrame({"x": rng.uniform(size=100), "z": rng.uniform(size=100)})
@@ -132,7 +130,7 @@ print(type(model) is ahofm_keras.AdditiveModel, repr(float(model.predict({{"x": 
 
 
 def test_keras_reads_a_layer_of_the_package(tmp_path: Path) -> None:
-    layer = ak.layers.Linear(name="line")
+    layer = ak.layers.Linear(0, 2, name="line")
     path = tmp_path / "layer.json"
     path.write_text(keras.saving.serialize_keras_object(layer).__repr__())
     code = f"""
