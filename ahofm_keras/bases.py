@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from math import comb, factorial
 from typing import Any
 
@@ -22,6 +23,8 @@ Array = Any
 Namespace = Any
 
 EXTRAPOLATIONS = ("clip", "linear", "error")
+# Values up to this number are looked up one by one: pandas takes longer to begin.
+_FEW = 1000
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,12 @@ class Basis:
     @property
     def is_spline(self) -> bool:
         return self.kind in ("ps", "cp")
+
+    @cached_property
+    def table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """`axis`, `warped` and the slopes between them, as arrays."""
+        axis, warped = np.asarray(self.axis), np.asarray(self.warped)
+        return axis, warped, np.diff(warped) / np.diff(axis)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -163,8 +172,7 @@ def locate(basis: Basis, x: Array, namespace: Namespace = np) -> Array:
 
 
 def _interpolate(basis: Basis, x: Array, namespace: Namespace) -> Array:
-    axis, warped = np.asarray(basis.axis), np.asarray(basis.warped)
-    slopes = np.diff(warped) / np.diff(axis)
+    axis, warped, slopes = basis.table
     if len(axis) == 2:
         return (x - axis[0]) * slopes[0]
     cell = namespace.clip(namespace.searchsorted(axis, x, side="right") - 1, 0, len(axis) - 2)
@@ -182,7 +190,15 @@ def locate_levels(levels: tuple[Any, ...], values: np.ndarray) -> np.ndarray:
     """Index of each value among the levels, -1 where it is not one of them."""
     if values.dtype != object:
         return _locate_numbers(levels, values.astype(float), np)
+    if len(values) <= _FEW:
+        known = _level_positions(levels)
+        return np.fromiter((known.get(value, -1) for value in values), int, len(values))
     return pd.Index(levels).get_indexer(values)
+
+
+@lru_cache(maxsize=256)
+def _level_positions(levels: tuple[Any, ...]) -> dict[Any, int]:
+    return {level: position for position, level in enumerate(levels)}
 
 
 def cardinal_splines(place: Array, centres: np.ndarray, degree: int, namespace: Namespace = np) -> Array:
