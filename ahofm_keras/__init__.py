@@ -1,17 +1,34 @@
-"""Additive higher-order factorization machines: GAMs with all smooth interactions, in Keras."""
+"""Additive higher-order factorization machines: GAMs with all smooth interactions, in Keras.
 
-from ahofm_keras import _quiet as _quiet  # first: it decides what TensorFlow says when it is imported
+TensorFlow and Keras take seconds to import, so names that need them are imported when they are first
+asked for. Reading a data set or a formula does without.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from ahofm_keras._import_hooks import import_within
+from ahofm_keras._quiet import quietly
+from ahofm_keras._serializable import register_names, registering
 from ahofm_keras._version import __version__
-from ahofm_keras.comparison import Comparison, compare
-from ahofm_keras.diagnostics import Check, check
-from ahofm_keras.effects import Effect, Explanation, effect, effects, explain, interactions, shares
 from ahofm_keras.errors import AhofmError, AhofmWarning, DataError, FormulaError, NotFittedError
-from ahofm_keras.formula import parse_formula
-from ahofm_keras.model import AdditiveModel, afm, ahofm, fit, fm, gam, hofm, load_model
-from ahofm_keras.plotting import plot
-from ahofm_keras.refine import refine
-from ahofm_keras.report import report
-from ahofm_keras.summary import Summary, coef, summary, vcov
+
+if TYPE_CHECKING:
+    from ahofm_keras import datasets
+    from ahofm_keras.comparison import Comparison, compare
+    from ahofm_keras.diagnostics import Check, check
+    from ahofm_keras.effects import Effect, Explanation, effect, effects, explain, interactions, shares
+    from ahofm_keras.formula import parse_formula
+    from ahofm_keras.model import AdditiveModel, afm, ahofm, fit, fm, gam, hofm, load_model
+    from ahofm_keras.plotting import plot
+    from ahofm_keras.refine import refine
+    from ahofm_keras.report import report
+    from ahofm_keras.summary import Summary, coef, summary, vcov
+    from ahofm_keras.terms import register_term
 
 __all__ = [
     "AdditiveModel",
@@ -31,6 +48,7 @@ __all__ = [
     "check",
     "coef",
     "compare",
+    "datasets",
     "effect",
     "effects",
     "explain",
@@ -43,8 +61,60 @@ __all__ = [
     "parse_formula",
     "plot",
     "refine",
+    "register_term",
     "report",
     "shares",
     "summary",
     "vcov",
 ]
+
+# Module -> the names above that it holds, as type checkers read it from the imports.
+_NAMES = {
+    "comparison": ("Comparison", "compare"),
+    "diagnostics": ("Check", "check"),
+    "effects": ("Effect", "Explanation", "effect", "effects", "explain", "interactions", "shares"),
+    "formula": ("parse_formula",),
+    "model": ("AdditiveModel", "afm", "ahofm", "fit", "fm", "gam", "hofm", "load_model"),
+    "plotting": ("plot",),
+    "refine": ("refine",),
+    "report": ("report",),
+    "summary": ("Summary", "coef", "summary", "vcov"),
+    "terms": ("register_term",),
+}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """A public name from its module, or a module of the package, imported now."""
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        module = import_module(f"{__name__}.{_HOMES.get(name, name)}")
+    except ModuleNotFoundError as error:
+        if error.name != f"{__name__}.{name}":
+            raise
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    value = getattr(module, name) if name in _HOMES else module
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
+
+
+class _Package(ModuleType):
+    """The package, in which a function keeps its name although a module has it too."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+import_within("tensorflow", quietly)
+if "keras" in sys.modules:
+    register_names()
+else:
+    import_within("keras", registering)

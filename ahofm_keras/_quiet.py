@@ -3,15 +3,14 @@
 `TF_CPP_MIN_LOG_LEVEL`, which TensorFlow reads when it is imported, is set to 3 where the user has not
 set it: at 2 a machine without a GPU still gets an error about CUDA. Some libraries of TensorFlow write
 before its log is set up and heed no variable, so lines below that level are also kept back while it is
-imported. Nothing is set that changes results. Where TensorFlow was imported before, all stays as it is.
+imported, by whomever. Nothing is set that changes results. Where TensorFlow was imported before, all
+stays as it is.
 """
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -23,14 +22,12 @@ _LOGGED = re.compile(rb"([IWE])\d{4} \d\d:\d\d:|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.
 _HEADER = b"WARNING: All log messages before absl::InitializeLog()"
 
 
-def import_quietly(*modules: str) -> None:
-    """Import modules with TensorFlow's log at the user's level, by default without it."""
-    if "tensorflow" in sys.modules:
-        return
+@contextmanager
+def quietly() -> Iterator[None]:
+    """TensorFlow is imported inside, with its log at the user's level, by default without it."""
     os.environ.setdefault(LEVEL, "3")
     with _held_back():
-        for module in modules:
-            importlib.import_module(module)
+        yield
 
 
 def is_wanted(line: bytes, level: str) -> bool:
@@ -69,6 +66,3 @@ def _held_back() -> Iterator[None]:
             os.close(shown)
             caught.seek(0)
             os.write(_STDERR, b"".join(line for line in caught if is_wanted(line, level)))
-
-
-import_quietly("tensorflow", "keras")

@@ -101,9 +101,13 @@ def read_columns(data: Any, names: Iterable[str], kinds: Mapping[str, str] | Non
     """
     _check_table(data)
     columns: Columns = {}
+    keys, kinds = _keys_by_name(data), kinds or {}
     for name in names:
-        values = _find_column(data, name)
-        columns[name] = _clean_column(values, name, (kinds or {}).get(name))
+        values = _find_column(data, keys, name)
+        numbers = _finite_floats(values) if kinds.get(name, NUMBER) == NUMBER else None
+        if numbers is None:
+            numbers = _clean_column(_as_series(values, name), name, kinds.get(name))
+        columns[name] = numbers
     return _same_length(columns, data)
 
 
@@ -121,8 +125,9 @@ def read_levels(data: Any, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
         Texts as `read_columns` gives them; columns of other kinds are not there.
     """
     found = {}
+    keys = _keys_by_name(data)
     for name in names:
-        values = _find_column(data, name)
+        values = _as_series(_find_column(data, keys, name), name)
         if isinstance(values.dtype, pd.CategoricalDtype):
             occurring = values.cat.remove_unused_categories().cat.categories
             found[name] = tuple(dict.fromkeys(map(_text, occurring)))
@@ -134,8 +139,16 @@ def kind_of(values: np.ndarray) -> str:
     return {"f": NUMBER, "b": BOOLEAN}.get(values.dtype.kind, TEXT)
 
 
-def _find_column(data: Any, name: str) -> pd.Series:
-    matches = [key for key in data if str(key) == name]
+def _keys_by_name(data: Any) -> dict[str, list[Any]]:
+    """What the columns are called in the data: names need not be texts."""
+    keys: dict[str, list[Any]] = {}
+    for key in data:
+        keys.setdefault(str(key), []).append(key)
+    return keys
+
+
+def _find_column(data: Any, keys: Mapping[str, list[Any]], name: str) -> Any:
+    matches = keys.get(name)
     if not matches:
         known = column_names(data)
         hint = did_you_mean(name, known)
@@ -144,12 +157,23 @@ def _find_column(data: Any, name: str) -> pd.Series:
     values = data[matches[0]]
     if len(matches) > 1 or isinstance(values, pd.DataFrame):
         raise DataError(f"Column `{name}` stands more than once in the data. Rename one of them.")
-    if not isinstance(values, pd.Series):
-        values = _as_series(values, name)
-    return values.reset_index(drop=True)
+    return values
+
+
+def _finite_floats(values: Any) -> np.ndarray | None:
+    """A column of plain floats without a gap, of which there is nothing more to check; else None."""
+    if isinstance(values, pd.Series) and isinstance(values.dtype, np.dtype):
+        values = values.to_numpy()
+    if not isinstance(values, np.ndarray | float):
+        return None
+    numbers = np.atleast_1d(values)
+    plain = numbers.dtype == np.float64 and numbers.ndim == 1 and np.isfinite(numbers).all()
+    return numbers if plain else None
 
 
 def _as_series(values: Any, name: str) -> pd.Series:
+    if isinstance(values, pd.Series):
+        return values.reset_index(drop=True)
     if isinstance(values, list | tuple) and any(isinstance(v, str | bytes) for v in values):
         # NumPy would turn what stands between texts, a missing value too, into texts.
         return pd.Series(list(values), dtype=object)
@@ -226,6 +250,8 @@ def _natural_kind(values: pd.Series, name: str) -> str:
         return NUMBER
     if values.dtype.kind in "mM" or isinstance(values.dtype, pd.PeriodDtype | pd.DatetimeTZDtype):
         raise _dates(name)
+    if pd.api.types.infer_dtype(values, skipna=False) == "string":
+        return TEXT  # without a look at each value from Python
     kinds = {_kind_of_object(value, name) for value in values}
     if len(kinds) > 1:
         odd = next(row for row, v in enumerate(values) if _kind_of_object(v, name) != TEXT)

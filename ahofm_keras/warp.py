@@ -43,7 +43,12 @@ class Warp(NamedTuple):
 
 
 def learn_warp(
-    x: np.ndarray, knots: str | tuple[float, float], size: int, degree: int, cyclic: bool
+    x: np.ndarray,
+    knots: str | tuple[float, float],
+    size: int,
+    degree: int,
+    cyclic: bool,
+    counts: np.ndarray | None = None,
 ) -> Warp:
     """The map that spreads the knots of a spline.
 
@@ -53,6 +58,7 @@ def learn_warp(
         size: number of functions.
         degree: of them.
         cyclic: whether the ends are joined.
+        counts: how many rows have each value, where `x` has each once, rising.
     """
     intervals = size if cyclic else size - degree
     # Greville's abscissae: with these as coefficients the functions add up to the axis itself.
@@ -60,10 +66,12 @@ def learn_warp(
     if knots == "even" or not isinstance(knots, str):
         ends = np.array([np.min(x), np.max(x)] if isinstance(knots, str) else knots, float)
         return Warp(ends, np.array([0.0, 1.0]), _unless(cyclic, (ends[1] - ends[0]) * middles))
-    values, counts = np.unique(np.asarray(x, float), return_counts=True)
+    values = np.asarray(x, float)
+    if counts is None:
+        values, counts = np.unique(values, return_counts=True)
     low, high = values[[0, -1]]
     # Beside a far outlier the values close to each other keep their digits only around one of them.
-    anchor = values[np.searchsorted(np.cumsum(counts), len(x) / 2)]
+    anchor = values[np.searchsorted(np.cumsum(counts), counts.sum() / 2)]
     found = _place_knots(values - anchor, counts, intervals, halfway=knots == "adaptive")
     line = _beyond(middles, found, cyclic)
     place = np.linspace(0, intervals, _STEPS * intervals + 1)

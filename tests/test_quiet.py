@@ -56,19 +56,27 @@ def test_a_whole_session_writes_nothing_to_stderr(tmp_path: Path) -> None:
 
 
 def test_what_the_user_has_set_stays(tmp_path: Path) -> None:
-    code = "import os, ahofm_keras; print(os.environ['TF_CPP_MIN_LOG_LEVEL'])"
+    code = "import os, ahofm_keras.model; print(os.environ['TF_CPP_MIN_LOG_LEVEL'])"
     assert run(code, tmp_path, TF_CPP_MIN_LOG_LEVEL="2").stdout.split() == ["2"]
-    late = "import tensorflow, ahofm_keras, os; print('TF_CPP_MIN_LOG_LEVEL' in os.environ)"
+    late = "import tensorflow, ahofm_keras.model, os; print('TF_CPP_MIN_LOG_LEVEL' in os.environ)"
     assert run(late, tmp_path).stdout.split() == ["False"]
 
 
 def test_lines_of_others_are_shown_after_the_import(tmp_path: Path) -> None:
-    (tmp_path / "keras.py").write_text("import os; os.write(2, b'mine\\n'); raise ImportError('gone')")
-    code = "import sys; sys.path.insert(0, '.'); import ahofm_keras"
+    (tmp_path / "tensorflow.py").write_text(
+        "import os; os.write(2, b'mine\\n'); raise ImportError('gone')"
+    )
+    code = "import sys; sys.path.insert(0, '.'); import ahofm_keras; ahofm_keras.AdditiveModel"
     with pytest.raises(subprocess.CalledProcessError) as caught:
         run(code, tmp_path)
     assert "mine\n" in caught.value.stderr
     assert "ImportError: gone" in caught.value.stderr
+
+
+@pytest.mark.parametrize("first", ["tensorflow", "ahofm_keras.data"])
+def test_quiet_whatever_is_imported_first(tmp_path: Path, first: str) -> None:
+    done = run(f"import ahofm_keras, {first}, ahofm_keras.model", tmp_path)
+    assert done.stderr == ""
 
 
 INFO = b"I0000 00:00:1794959697.549740    7294 cudart_stub.cc:31] Could not find cuda drivers"

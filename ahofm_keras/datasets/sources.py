@@ -11,7 +11,6 @@ from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-import keras
 import pandas as pd
 
 from ahofm_keras.errors import DataError
@@ -83,6 +82,8 @@ def from_scikit_learn(loader: str) -> Callable[[tuple[str, ...]], pd.DataFrame]:
 
 def download(address: str) -> Path:
     """Fetch a file once; later calls find it in Keras' cache (`~/.keras`, or `KERAS_HOME`)."""
+    import keras  # takes seconds, and only a download needs it
+
     try:
         path = keras.utils.get_file(
             Path(address).name.replace("+", "_"), origin=address, cache_subdir="datasets/ahofm_keras"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 from ahofm_keras.data import TEXT, column_names, kind_of, read_columns, read_levels
 from ahofm_keras.errors import DataError, warn
@@ -50,15 +51,17 @@ def learn_state(
     rows = len(next(iter(columns.values())))
     if len(y) != rows:
         raise DataError(f"The response has {len(y)} values, the data {rows} rows.")
-    if family.name == "gaussian" and set(np.unique(y)) == {0.0, 1.0}:
+    if family.name == "gaussian" and ((y == 0) | (y == 1)).all():
         warn(f'The response `{response}` is 0 or 1: `family="bernoulli"` models its probability.')
     _warn_of_offsets_as_features(parsed)
     _warn_of_copies(parsed, columns, {str(response): y} | read_response_columns(data, response))
     levels = read_levels(data, columns)
     _warn_of_numbers_as_texts(parsed, {name: columns[name] for name in columns if name not in levels})
-    design = fit_terms(
-        parsed, columns, kinds, levels=levels, df_kind=df_kind, extrapolation=extrapolation
-    )
+    # Matrices of bases are small: threads that wait for each other take longer than one alone.
+    with threadpool_limits(1, "blas"):
+        design = fit_terms(
+            parsed, columns, kinds, levels=levels, df_kind=df_kind, extrapolation=extrapolation
+        )
     offset = design.only.offset(columns) if design.only.offsets else 0.0
     state = {
         "formula": parsed.text,
@@ -110,9 +113,11 @@ def _is_copy(values: np.ndarray, y: np.ndarray) -> bool:
     """Whether a column is a + b y, or texts that stand for the values of y one to one."""
     if kind_of(values) == TEXT:
         codes, levels = pd.factorize(values)
-        pairs = len(np.unique(np.stack([codes, y]), axis=1).T)
+        others, responses = pd.factorize(y)
         # Where nearly every row has a level of its own, as names do, levels tell nothing.
-        return 2 * len(levels) <= len(y) and pairs == len(levels) == len(np.unique(y))
+        if 2 * len(levels) > len(y) or len(levels) != len(responses):
+            return False
+        return len(pd.unique(codes * len(responses) + others)) == len(levels)
     x, z = _centred(values.astype(float)), _centred(y)
     size = float(x @ x)
     return bool(size and np.abs(z - (x @ z) / size * x).max() <= _ROUNDING * np.abs(z).max())
@@ -133,7 +138,8 @@ def _warn_of_numbers_as_texts(formula: Formula, columns: Mapping[str, np.ndarray
     for name, values in columns.items():
         if kind_of(values) != TEXT or not any(e.is_column and e.arguments[0] == name for e in meant):
             continue
-        levels, counts = np.unique(values.astype(str), return_counts=True)
+        codes, levels = pd.factorize(values, sort=True)
+        counts = np.bincount(codes)
         numbers = pd.to_numeric(pd.Series(levels), errors="coerce").to_numpy(float)
         others = np.isnan(numbers)
         known = int(counts[~others].sum())

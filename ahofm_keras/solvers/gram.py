@@ -16,7 +16,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from ahofm_keras.bases import Basis, evaluate_places, spline_centres
+from ahofm_keras.bases import Basis
+from ahofm_keras.cells import locate_cells
 from ahofm_keras.moments import triangle
 
 
@@ -38,7 +39,10 @@ class CellBasis:
     ) -> None:
         self.basis = basis
         self.places = places
-        self.cells, self.values = located or _locate_cells(basis, np.asarray(places, float))
+        if located is None:
+            cells, values = locate_cells(basis, np.asarray(places, float))
+            located = cells, np.ascontiguousarray(values.T)
+        self.cells, self.values = located
         self.width = self.values.shape[1]
 
     def __len__(self) -> int:
@@ -133,16 +137,3 @@ class _SortedRows(NamedTuple):
     values: np.ndarray
     bounds: list[int]
     functions: np.ndarray
-
-
-def _locate_cells(basis: Basis, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Cell of each row `(n,)`, and the values there of the functions that are not zero `(n, width)`."""
-    if basis.kind == "linear":
-        return np.zeros(len(places), int), places[:, None]
-    if basis.kind == "re":  # a level that is not known has no function
-        return np.maximum(places, 0).astype(int), (places >= 0).astype(float)[:, None]
-    cells = np.clip(np.floor(places), 0, basis.intervals - 1).astype(int)
-    local = (places - cells)[:, None]
-    beyond = np.array(1.0) if basis.extrapolation == "linear" and not basis.period else None
-    centres = spline_centres(basis.degree + 1, basis.degree)
-    return cells, evaluate_places(local, centres, basis.degree, straight_beyond=beyond)

@@ -9,6 +9,7 @@ from math import ceil
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ahofm_keras.bases import (
     Basis,
@@ -18,6 +19,7 @@ from ahofm_keras.bases import (
     make_linear,
     make_spline,
 )
+from ahofm_keras.cells import basis_cells
 from ahofm_keras.errors import DataError, warn
 from ahofm_keras.formula import TermSpec
 from ahofm_keras.penalties import DemmlerReinsch, difference_penalty, orthogonalise
@@ -39,7 +41,7 @@ _MANY_LEVELS = 2000
 _FAR = 1e9
 # Functions of a smooth: their Gram matrix is dense.
 _MOST_FUNCTIONS = 1000
-_CHUNK = 65_536
+_CHUNK = 16_384
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,21 +229,23 @@ def _learn(
     pool: FeaturePool,
     spec: TermSpec,
 ) -> tuple[Feature, DemmlerReinsch, tuple[np.ndarray, np.ndarray]]:
-    distinct = len(set(values)) if values.dtype == object else len(np.unique(values))
+    # Sums over rows are sums over distinct values with their counts, sorted only once.
+    found, counts = _count_values(values)
+    distinct = len(found)
     if distinct < 2:
         raise constant_column(expression, spec)
     if request.kind == "re":
-        basis = make_levels(find_levels(expression, values, pool.levels))
+        basis = make_levels(find_levels(expression, found, pool.levels))
         if basis.size > _MANY_LEVELS:
             warn(
                 f"`{expression}` has {basis.size:,} levels: time grows with the cube of their number, "
                 "and memory with its square. Expect minutes, or join levels that have few rows."
             )
     else:
-        basis = _make_basis(request, values, distinct, pool.extrapolation, spec)
+        basis = _make_basis(request, found, counts, pool.extrapolation, spec)
     if basis.is_spline:
         _warn_of_far_values(expression, values)
-    gram, means = _gram(basis, values)
+    gram, means = _gram(basis, found, counts)
     centred = request.center and basis.kind != "linear"
     diagonalise = partial(
         orthogonalise,
@@ -286,16 +290,18 @@ def constant_column(expression: Expression, spec: TermSpec) -> DataError:
 
 
 def _make_basis(
-    request: Request, values: np.ndarray, distinct: int, extrapolation: str, spec: TermSpec
+    request: Request, values: np.ndarray, counts: np.ndarray, extrapolation: str, spec: TermSpec
 ) -> Basis:
+    """The basis of a number, from its distinct values, rising, and how many rows have each."""
     if request.kind == "linear":
-        return make_linear(values)
+        return make_linear(values, counts)
     cyclic = request.kind == "cp"
-    size, degree = _choose_size(request, distinct, spec)
+    size, degree = _choose_size(request, len(values), spec)
     _check_ends(request.knots, values, spec)
     return make_spline(
         values,
         size,
+        counts=counts,
         degree=degree,
         knots=request.knots,
         cyclic=cyclic,
@@ -367,12 +373,21 @@ def _with_ends(gram: np.ndarray, basis: Basis, values: np.ndarray) -> np.ndarray
     return (1 - _ENDS) * gram + _ENDS * len(values) / 2 * ends.T @ ends
 
 
-def _gram(basis: Basis, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """B'B and the column means of B, by chunks of rows: B itself never needs to exist."""
+def _count_values(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct values, numbers rising, and how many rows have each."""
+    if values.dtype == object:
+        codes, found = pd.factorize(values)
+        return found, np.bincount(codes)
+    return np.unique(values, return_counts=True)
+
+
+def _gram(basis: Basis, values: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """B'B and the column means of B, of distinct values and how many rows have each."""
     gram = np.zeros((basis.size, basis.size))
     total = np.zeros(basis.size)
     for start in range(0, len(values), _CHUNK):
-        rows = evaluate_basis(basis, values[start : start + _CHUNK])
-        gram += rows.T @ rows
-        total += rows.sum(axis=0)
-    return gram, total / len(values)
+        chunk = slice(start, start + _CHUNK)
+        cells, weights = basis_cells(basis, values[chunk]), counts[chunk].astype(float)
+        gram += cells.gram(weights)
+        total += cells.sums(weights)
+    return gram, total / counts.sum()

@@ -14,8 +14,10 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from ahofm_keras.bases import locate_levels
+from ahofm_keras.cells import basis_cells, column_cells, join_cells
 from ahofm_keras.terms.base import Term
 from ahofm_keras.terms.variables import Variable, split_column, variables_by_key
 from ahofm_keras.transforms import evaluate_expression
@@ -25,7 +27,7 @@ QUANTILES = 101
 CELLS = 24
 _OCCUPANCY_ROWS = 20_000
 _MOST_LEVELS = 64
-_CHUNK = 65_536
+_CHUNK = 16_384
 
 # Means `(m,)` and second moments or covariances `(m, m)` of some functions.
 Moments = tuple[np.ndarray, np.ndarray]
@@ -156,11 +158,7 @@ def _learn_margin(variable: Variable, values: np.ndarray, moments: Mapping[int, 
     quantiles = np.quantile(values, np.linspace(0, 1, QUANTILES))
     alone = len(variable.places) == 1 and not variable.products
     if alone and variable.places[0] in moments:
-        basis_mean, basis_gram = moments[variable.places[0]]
-        transform = variable.features[0].transform
-        mean = transform.T @ basis_mean
-        covariance = transform.T @ basis_gram @ transform - np.outer(mean, mean)
-        covariance = (covariance + covariance.T) / 2
+        mean, covariance = _in_coordinates(variable.features[0].transform, *moments[variable.places[0]])
     else:
         mean, covariance = _moments(variable, values)
     return Margin(variable.label, quantiles, nothing, mean, covariance)
@@ -168,15 +166,30 @@ def _learn_margin(variable: Variable, values: np.ndarray, moments: Mapping[int, 
 
 def _moments(variable: Variable, values: np.ndarray) -> Moments:
     """Means and covariances of all functions of a variable."""
-    # Deviations from a value near the mean: of a year or a time stamp, squares would leave no digits.
-    start = variable.functions(values[:_CHUNK]).mean(axis=1)
-    total, squares = np.zeros(variable.size), np.zeros((variable.size, variable.size))
+    # Columns of linear terms as deviations from a value near their mean: of a year or a time stamp,
+    # squares would leave no digits.
+    start = variable.product_columns(values[:_CHUNK]).mean(axis=1)
+    bases = [feature.basis for feature in variable.features]
+    size = sum(basis.size for basis in bases) + len(start)
+    total, squares = np.zeros(size), np.zeros((size, size))
     for first in range(0, len(values), _CHUNK):
-        functions = variable.functions(values[first : first + _CHUNK]) - start[:, None]
-        total += functions.sum(axis=1)
-        squares += functions @ functions.T
-    shift = total / len(values)
-    return start + shift, squares / len(values) - np.outer(shift, shift)
+        rows = values[first : first + _CHUNK]
+        columns = variable.product_columns(rows) - start[:, None]
+        cells = join_cells([*(basis_cells(basis, rows) for basis in bases), column_cells(columns)])
+        weights = np.ones(len(rows))
+        total += cells.sums(weights)
+        squares += cells.gram(weights)
+    transform = block_diag(*(feature.transform for feature in variable.features), np.eye(len(start)))
+    mean, covariance = _in_coordinates(transform, total / len(values), squares / len(values))
+    mean[variable.size - len(start) :] += start
+    return mean, covariance
+
+
+def _in_coordinates(transform: np.ndarray, mean: np.ndarray, gram: np.ndarray) -> Moments:
+    """Mean and covariance of T'b from the mean and B'B / n of the functions b."""
+    mean = transform.T @ mean
+    covariance = transform.T @ gram @ transform - np.outer(mean, mean)
+    return mean, (covariance + covariance.T) / 2
 
 
 def _variables_of(term: Term, variables: list[Variable]) -> set[int]:

@@ -73,12 +73,16 @@ class Variable:
 
     def functions(self, values: np.ndarray) -> np.ndarray:
         """u at values of the variable, `(m, n)`."""
-        parts = [evaluate_basis(f.basis, values) @ f.transform for f in self.features]
-        if self.products:
-            # Of a category the level, of a number the values themselves.
-            axis = locate_levels(self.levels, values) if self.is_category else values
-            parts += [_evaluate_product(product, axis)[:, None] for product in self.products]
-        return np.concatenate(parts, axis=1).T
+        parts = [(evaluate_basis(f.basis, values) @ f.transform).T for f in self.features]
+        return np.concatenate([*parts, self.product_columns(values)])
+
+    def product_columns(self, values: np.ndarray) -> np.ndarray:
+        """The functions of linear terms at values of the variable, `(products, n)`."""
+        if not self.products:
+            return np.zeros((0, len(values)))
+        # Of a category the level, of a number the values themselves.
+        axis = locate_levels(self.levels, values) if self.is_category else values
+        return np.stack([_evaluate_product(product, axis) for product in self.products])
 
 
 def _evaluate_product(product: Product, axis: np.ndarray) -> np.ndarray:
