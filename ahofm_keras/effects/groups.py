@@ -61,12 +61,12 @@ class Group:
 
 def places_by_start(model: AdditiveModel, group: Group) -> list[np.ndarray]:
     """Which of a group's factors have covariances in common: those of one start of an average."""
-    everything, layer = np.arange(len(group.scale)), model.posterior
+    everything = np.arange(len(group.scale))
     orders = {term.name: term.orders for term in model.design.of_kind(InteractionTerm)}
     name, place = group.source
-    if layer is None or name not in orders:
+    if name not in orders:
         return [everything]
-    start = group.kept // (orders[name][place].slots // layer.starts)
+    start = group.kept // orders[name][place].rank
     return [everything[start == own] for own in np.unique(start)]
 
 
@@ -92,7 +92,7 @@ class _Reader:
         self.groups: list[Group] = []
         bias = model.predictor.bias
         intercept = 0.0 if bias is None else float(np.asarray(bias))
-        self.constant = model.predictor.shift + model.scale * intercept
+        self.constant = model.shift + model.scale * intercept
 
     def add_penalised(self, term: PenalisedTerm) -> None:
         """A sum of products for each subset of margins that the term has functions of."""

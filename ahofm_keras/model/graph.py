@@ -81,8 +81,10 @@ class Graph:
         return list(self.encoders.values())
 
 
-def build_graph(design: Design, family: str, shift: float, scale: float, seed: int) -> Graph:
-    """Connect the layers of all terms."""
+def build_graph(
+    design: Design, family: str, shift: float, scale: float, seed: int, starts: int = 1
+) -> Graph:
+    """Connect the layers of all terms; interactions have room for the factors of some starts."""
     inputs = _inputs(design)
     taken = {tensor.name for tensor in inputs.values()} | {term.name for term in design.terms}
     free = partial(_free_name, taken=taken)
@@ -90,7 +92,7 @@ def build_graph(design: Design, family: str, shift: float, scale: float, seed: i
     bases = _expand_bases(design, inputs, encoders, free)
     contributions: dict[str, Tensor] = {}
     for seed_step, term in enumerate(design.of_kind(InteractionTerm)):
-        contributions[term.name] = _interaction(term, design, bases, seed + 1000 * seed_step)
+        contributions[term.name] = _interaction(term, design, bases, seed + 1000 * seed_step, starts)
     for term in design.of_kind(SmoothTerm):
         contributions[term.name] = _smooth(term, design, bases)
     for term in design.of_kind(TensorTerm):
@@ -199,7 +201,7 @@ def _choose_bases(
     ]
 
 
-def _interaction(term: InteractionTerm, design: Design, bases: Bases, seed: int) -> Tensor:
+def _interaction(term: InteractionTerm, design: Design, bases: Bases, seed: int, starts: int) -> Tensor:
     places, tensors = _choose_bases(term.features, bases)
     features = [design.features[position] for position in term.features]
     layer = FactorizedInteraction(
@@ -207,10 +209,11 @@ def _interaction(term: InteractionTerm, design: Design, bases: Bases, seed: int)
         [feature.transform for feature in features],
         [feature.eigenvalues for feature in features],
         [
-            {"order": order.order, "rank": order.slots, "smoothing": list(order.smoothing)}
+            {"order": order.order, "rank": order.rank, "smoothing": list(order.smoothing)}
             for order in term.orders
         ],
         seed=seed,
+        starts=starts,
         name=term.name,
     )
     return layer(tensors)
@@ -279,13 +282,13 @@ def count_posterior(design: Design) -> int:
     return total
 
 
-def attach_posterior(graph: Graph, design: Design, starts: int) -> tuple[Posterior, Tensor]:
+def build_posterior(graph: Graph, design: Design, starts: int) -> tuple[Posterior, Tensor]:
     """The layer that holds the posterior of all coefficients, and the variance of the predictor.
 
     Args:
         graph: of the model.
         design: of the model.
-        starts: how many fits' factors have covariances of their own.
+        starts: of how many fits there is room for the factors.
     """
     penalised = [
         {
@@ -299,8 +302,7 @@ def attach_posterior(graph: Graph, design: Design, starts: int) -> tuple[Posteri
     interactions = [
         {
             "order": order.order,
-            "rank": order.slots,
-            "starts": starts,
+            "rank": order.rank,
             "features": [list(graph.bases.place[position]) for position in term.features],
             "transforms": [design.features[position].transform for position in term.features],
         }
@@ -308,5 +310,5 @@ def attach_posterior(graph: Graph, design: Design, starts: int) -> tuple[Posteri
         for order in term.orders
     ]
     columns = sum(len(term.columns) for term in design.of_kind(LinearTerm))
-    layer = Posterior(design.intercept, columns, penalised, interactions, name="posterior")
+    layer = Posterior(design.intercept, columns, penalised, interactions, starts, name="posterior")
     return layer, layer(graph.bases.tensors, graph.columns)

@@ -29,7 +29,7 @@ def write_weights(model: Any, engine: Engine) -> None:
     for interaction in design.of_kind(InteractionTerm):
         layer = model.get_layer(interaction.name)
         for place in range(len(interaction.orders)):
-            values = np.zeros(layer.factors[place].shape)
+            values = np.zeros(layer.coordinates(place).shape)
             group = groups.get((interaction.name, place))
             if group is not None:
                 _fill(values, group)
@@ -48,7 +48,7 @@ def read_weights(model: Any, engine: Engine) -> None:
     for group in engine.groups:
         values = model.get_layer(group.term.name).coordinates(group.place)
         for j, own in enumerate(group.blocks):
-            own.mean = values[j, : own.width].T.astype(float).reshape(-1)
+            own.mean = values[j, : own.width, : group.rank].T.astype(float).reshape(-1)
     engine.rebuild()
 
 

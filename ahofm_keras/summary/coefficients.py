@@ -127,7 +127,7 @@ def _factor_labels(model: AdditiveModel, orders: list[OrderKey]) -> list[str]:
     for term, place in orders:
         for position in term.features:
             feature = model.design.features[position]
-            for factor in range(term.orders[place].slots):
+            for factor in range(term.orders[place].rank * model.starts):
                 name = f"{term.column_labels[place]}.{feature.label}.f{factor + 1}"
                 labels += function_labels(name, feature)
     return labels
@@ -142,7 +142,8 @@ def _unit(model: AdditiveModel, key: OrderKey) -> float:
 def _factor_coefficients(model: AdditiveModel, key: OrderKey) -> np.ndarray:
     """Coefficients of the basis functions, by feature, factor and function."""
     term, place = key
-    coordinates = model.get_layer(term.name).coordinates(place).astype(float)
+    factors = term.orders[place].rank * model.starts
+    coordinates = model.get_layer(term.name).coordinates(place)[..., :factors].astype(float)
     parts = []
     for j, position in enumerate(term.features):
         transform = model.design.features[position].transform

@@ -24,7 +24,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     plt = pytest.importorskip("matplotlib.pyplot")
     plt.switch_backend("Agg")
     # A page shows what its readers get; tests/conftest.py has less.
-    monkeypatch.setattr("ahofm_keras.model.fitting.ROWS_OF_STARTS", 40_000)
+    monkeypatch.setattr("ahofm_keras.model.starts.ROWS_OF_STARTS", 40_000)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -15,7 +15,7 @@ import ahofm_keras as ak
 from ahofm_keras.effects.groups import places_by_start
 from ahofm_keras.effects.parts import Parts
 from ahofm_keras.effects.uncertainty import Uncertainty
-from ahofm_keras.model import fitting
+from ahofm_keras.model import starts as room
 from ahofm_keras.solvers import averaging
 from ahofm_keras.solvers.kernels import use_kernels
 
@@ -84,7 +84,7 @@ def test_degrees_of_freedom_and_bound_are_means(
         each = [of_order(model, place) for model in singles]
         assert of_order(average, place) == pytest.approx(np.mean(each), rel=1e-5)
     # Smooths have the degrees of freedom that go with the mean of their prior variances.
-    assert average.record.edf == pytest.approx(np.mean([m.record.edf for m in singles]), rel=0.2)
+    assert average.fit_result.edf == pytest.approx(np.mean([m.fit_result.edf for m in singles]), rel=0.2)
     terms = average.design.terms[-1]
     assert [order.slots for order in terms.orders] == [2 * K, 2 * K]
     assert [order.rank for order in terms.orders] == [2, 2]
@@ -276,15 +276,15 @@ def test_what_another_solver_fits_jointly_has_joint_covariances(
 def test_few_rows_are_averaged_unless_the_user_follows_the_fit(
     data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any], starts: int
 ) -> None:
-    monkeypatch.setattr(fitting, "ROWS_OF_STARTS", 40_000)
+    monkeypatch.setattr(room, "ROWS_OF_STARTS", 40_000)
     model = ak.AdditiveModel("y ~ afm(a, b, F=1)", data)  # one pair, one product: all starts agree
     model.fit(data, verbose=0, **how)
     assert model.design.starts == starts
 
 
 def test_starts_are_added_until_they_agree(data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "ROWS_OF_STARTS", 40_000)
-    monkeypatch.setattr(fitting, "MOST_STARTS", 9)
+    monkeypatch.setattr(room, "ROWS_OF_STARTS", 40_000)
+    monkeypatch.setattr(room, "MOST_STARTS", 9)
     found = {}
     for agreement in (1e9, 0.0001, 0.0):
         monkeypatch.setattr(averaging, "_AGREEMENT", agreement)
@@ -309,7 +309,7 @@ def test_starts_are_added_until_they_agree(data: pd.DataFrame, monkeypatch: pyte
 def test_the_more_rows_the_fewer_starts(
     data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, rows: int, starts: int
 ) -> None:
-    monkeypatch.setattr(fitting, "ROWS_OF_STARTS", rows)
+    monkeypatch.setattr(room, "ROWS_OF_STARTS", rows)
     monkeypatch.setattr(averaging, "_AGREEMENT", 0.0)
     model = ak.AdditiveModel(FORMULA, data)
     model.fit(data, verbose=0)
@@ -333,7 +333,7 @@ def test_enough_starts_are_within_one_percent_of_infinitely_many() -> None:
 def test_models_without_interactions_have_one_start(
     data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fitting, "ROWS_OF_STARTS", 40_000)
+    monkeypatch.setattr(room, "ROWS_OF_STARTS", 40_000)
     model = ak.AdditiveModel("y ~ s(a) + b", data)
     once = len(model.fit(data, verbose=0).epoch)
     assert len(ak.AdditiveModel("y ~ s(a) + b", data).fit(data, verbose=0, restarts=0).epoch) == once
