@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import ahofm_keras as ak
-from ahofm_keras.model import record
+from ahofm_keras.model import fit_result
 from ahofm_keras.terms import TensorTerm
 
 FORMULA = "y ~ z + ahofm(x1, x2, x3, x4, D=3, F=1, k=8) + offset(known)"
@@ -110,8 +110,8 @@ def random_weights(model: ak.AdditiveModel, data: pd.DataFrame) -> ak.AdditiveMo
     for layer in model.fitted_layers():
         for weight in layer.weights:
             weight.assign(rng.normal(size=weight.shape))
-    sample = record.take_sample(model.read_inputs(data), data.y.to_numpy(), None, 0)
-    model.keep_fit(record.FitResult("bcd", 1, 0.0, True, (), rows=len(data)), sample)
+    sample = fit_result.take_sample(model.read_inputs(data), data.y.to_numpy(), None, 0)
+    model.keep_fit(fit_result.FitResult("bcd", 1, 0.0, True, (), rows=len(data)), sample)
     return model
 
 
@@ -243,8 +243,8 @@ def test_training_rows(
         ak.refine(loaded, top=1)
     assert ak.refine(loaded, data, top=1, fit=False).formula == f"{FORMULA} + ti(x2, x3)"
     with monkeypatch.context() as patched:
-        patched.setattr(record, "SAMPLE_ROWS", 300)
-        sample = record.take_sample(screened.sample.columns, screened.sample.y, None, seed=0)
+        patched.setattr(fit_result, "SAMPLE_ROWS", 300)
+        sample = fit_result.take_sample(screened.sample.columns, screened.sample.y, None, seed=0)
     loaded.keep_fit(screened.fit_result, sample)
     with pytest.raises(ak.DataError, match="remembers 300 of them only"):
         ak.refine(loaded, top=1)

@@ -42,8 +42,8 @@ class Posterior(keras.layers.Layer):
     Returns:
         `(n, 2)`, the variance of the predictor, and what it would be if the smoothing were known.
 
-    All weights are there from the beginning, and 0 until a fit or a file says something: `is_known`. That
-    and `starts_in_use` are kept in Python too, where every prediction asks for them.
+    All weights are there from the beginning, and 0 until a fit or a file says something: `is_known`.
+    That and `starts_in_use` are kept in Python too, where every prediction asks for them.
     """
 
     def __init__(
@@ -130,9 +130,9 @@ class Posterior(keras.layers.Layer):
         self.refresh()
 
     def save_own_variables(self, store: Any) -> None:
-        """What is known, of the starts in use: a file of a model that is not fitted has no room in it."""
-        store["dispersion"] = np.asarray(self.dispersion)
+        """What is known, of the starts in use: the file of a model that is not fitted is small."""
         if not self.is_known:
+            store["dispersion"] = np.zeros(())
             return
         for name, weight in self._by_name().items():
             values = np.asarray(weight)

@@ -19,8 +19,8 @@ class Predictor(keras.layers.Layer):
 
     The terms learn a response that is standardised; shift and scale bring it back to its own units.
     They are added in float64: a response such as a year or a time stamp keeps its digits. They are
-    weights, which no optimizer changes, because they are learned from the response, and that may be first
-    seen in a fit.
+    weights, which no optimizer changes, because they are learned from the response, and that may be
+    first seen in a fit.
 
     Args:
         shift: where the intercept starts, in units of the link.

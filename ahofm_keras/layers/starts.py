@@ -35,16 +35,10 @@ def fill_room(given: Any, shape: tuple[int, ...], axis: int, empty: float = 0.0)
         ValueError: where the values do not fit in.
     """
     values = np.asarray(given)
-    wanted = (
-        (*shape[:axis], values.shape[axis], *shape[axis + 1 :]) if values.ndim == len(shape) else shape
-    )
-    if values.shape != wanted:
+    axes = [place for place in range(len(shape)) if place != axis]
+    fits = values.ndim == len(shape) and all(values.shape[place] == shape[place] for place in axes)
+    if not fits or values.shape[axis] > shape[axis]:
         raise ValueError(f"Values of the shape {values.shape} do not fit into the shape {shape}.")
-    if values.shape[axis] > shape[axis]:
-        raise ValueError(
-            f"Values of the shape {values.shape} do not fit into the shape {shape}: they are those of more "
-            "starts than the model has room for. Make the model with as many `starts=`."
-        )
     filled = np.full(shape, empty, values.dtype)
     filled[(slice(None),) * axis + (slice(0, values.shape[axis]),)] = values
     return filled

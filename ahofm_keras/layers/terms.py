@@ -237,7 +237,7 @@ class FactorizedInteraction(keras.layers.Layer):
         )
 
     def coefficients(self, place: int, factors: Array = None) -> Array:
-        """Coefficients of the basis functions of factors of one order, `(p, M, F)`; of the first start's."""
+        """Coefficients of the basis functions of factors of one order, `(p, M, F)`."""
         chosen = self.factors[place] if factors is None else factors
         return ops.matmul(ops.cast(self._to_coefficients[place], self.compute_dtype), chosen)
 

@@ -190,7 +190,7 @@ class AdditiveModel(keras.Model):
 
     @property
     def last_fit(self) -> FitResult | None:
-        """The last fit of this model where the weights are still those that it ended at, finished or not."""
+        """The last fit of this model, finished or not, if the weights are still those of its end."""
         last = self._last_fit
         return last if last is not None and last.weights_hash == self.weights_hash() else None
 

@@ -116,12 +116,8 @@ def loading_weights(model: Any, filepath: Any) -> Iterator[None]:
         misfit = isinstance(error, ValueError) and re.search("shape|not be loaded", str(error))
         if not misfit:
             raise
-        found = re.search(r"they are those of more starts.*`starts=`\.", str(error), re.DOTALL)
-        more = (
-            "are those of the average of more fits than this model has room for. Make it with `starts=`."
-        )
-        other = (
-            "have other shapes than those of this model. Make the model with the formula and the data of "
-            "the one that they come from; a file of `model.save` needs neither."
-        )
-        raise DataError(f"The weights in {str(filepath)!r} {more if found else other}") from error
+        raise DataError(
+            f"The weights in {str(filepath)!r} have other shapes than those of this model. Make the model "
+            "with the formula, the data and the `starts` of the one that they come from; a file of "
+            "`model.save` needs none of them."
+        ) from error

@@ -1,4 +1,4 @@
-"""What a fit leaves behind for its readers: its result, which stays with the model, and rows, which do not."""
+"""What a fit leaves behind: its result, which stays with the model, and rows, which do not."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FitResult:
         dispersion: of the response, in its own units.
         log_likelihood: at the fitted means and that dispersion.
         edf: effective degrees of freedom.
-        posterior: where that of the weights comes from, `"variational"` or `"laplace"`; None without one.
+        posterior: source of the weights' posterior, `"variational"` or `"laplace"`; None without one.
         rows_hash: differs where training rows do; None of a dataset.
         weights_hash: differs where the weights do that the fit ended at.
         finished: whether the fit came to its end; an interrupted one has no figures.

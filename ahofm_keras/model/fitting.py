@@ -22,8 +22,8 @@ from ahofm_keras.model.arguments import (
     check_verbose,
     check_whole,
 )
-from ahofm_keras.model.reading import check_varies, split_off
 from ahofm_keras.model.fit_result import FitResult, hash_rows, measure_fit
+from ahofm_keras.model.reading import check_varies, split_off
 from ahofm_keras.model.response import learn_expression_of_response, learn_units_of_response
 from ahofm_keras.model.rows import RowReader
 from ahofm_keras.model.starts import check_room, most_starts

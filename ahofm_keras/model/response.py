@@ -28,14 +28,14 @@ def learn_expression_of_response(model: Any, reader: RowReader, request: Any) ->
 
 
 def learn_units_of_response(model: Any, rows: Rows | tf.data.Dataset, request: Any) -> None:
-    """Learn shift and scale, where they are not known yet; those of the response at construction if so."""
+    """Learn shift and scale where they are not known yet, as they would be at construction."""
     if model.scale:
         return
     if isinstance(rows, Rows):
         y, offset = rows.y, _offset(model, rows.encoded)
         check_response_range(y, str(model.response))
-        names = None
-        warn_of_response(parse_formula(model.formula, names), request.x, model.response, y, model.family)
+        formula = parse_formula(model.formula)
+        warn_of_response(formula, request.x, model.response, y, model.family)
     else:
         y, offset = _first_rows(model, rows)
         check_response_range(y, str(model.response))

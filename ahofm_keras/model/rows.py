@@ -11,8 +11,8 @@ from ahofm_keras.errors import DataError
 from ahofm_keras.families import Family
 from ahofm_keras.model.beside import in_row_order, response_of
 from ahofm_keras.model.encoding import Encoded, Encoder
-from ahofm_keras.model.reading import read_inputs, read_weight
 from ahofm_keras.model.fit_result import Sample, take_sample
+from ahofm_keras.model.reading import read_inputs, read_weight
 from ahofm_keras.model.streams import BatchCheck, check_stream
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.terms import Design

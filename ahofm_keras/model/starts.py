@@ -14,7 +14,7 @@ AUTO = "auto"
 # fewer rows there are, the more a fit depends on its start, and the sooner it is done.
 MOST_STARTS = 12
 ROWS_OF_STARTS = 40_000
-# Numbers of a posterior, 128 MB of them: room for further starts that would take more is not made unasked.
+# Numbers of a posterior, 128 MB of them: room that would take more is not made unasked.
 MOST_NUMBERS = 2**24
 
 
@@ -47,6 +47,6 @@ def check_room(design: Design, room: int, starts: int) -> None:
     """Raise a `DataError` where a fit asks for more starts than the model has room for."""
     if starts > room and design.of_kind(InteractionTerm):
         raise DataError(
-            f"`restarts={starts - 1}` is the average of {starts} fits, and the model has room for {room}. "
+            f"`restarts={starts - 1}` is the average of {starts} fits; the model has room for {room}. "
             f"Make it with room for more: `AdditiveModel(formula, data, starts={starts})`."
         )

@@ -79,7 +79,9 @@ def test_weights_enter_as_rows_would(frame: pd.DataFrame) -> None:
     repeated = frame.loc[frame.index.repeat(weight.astype(int))]
     y, mean = repeated["poisson"], model.predict(repeated)
     assert model.fit_result.weighted
-    assert model.fit_result.log_likelihood == pytest.approx(stats.poisson.logpmf(y, mean).sum(), rel=1e-6)
+    assert model.fit_result.log_likelihood == pytest.approx(
+        stats.poisson.logpmf(y, mean).sum(), rel=1e-6
+    )
     null = model.family.unit_deviance(y.to_numpy(), np.full(len(y), y.mean()), np).sum()
     assert model.fit_result.null_deviance == pytest.approx(null, rel=1e-9)
     np.testing.assert_array_equal(model.sample.weight, weight)

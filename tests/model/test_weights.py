@@ -38,29 +38,20 @@ def with_weights_of(model: ak.AdditiveModel, frame: pd.DataFrame, folder: Path) 
 # Weights that come from a file
 
 
-@pytest.mark.parametrize("at_once", [True, False])
 def test_loaded_weights_have_their_posterior(
-    first: ak.AdditiveModel,
-    frame: pd.DataFrame,
-    tmp_path: Path,
-    at_once: bool,
-    monkeypatch: pytest.MonkeyPatch,
+    first: ak.AdditiveModel, frame: pd.DataFrame, tmp_path: Path
 ) -> None:
-    """Whether its layer is there from the beginning or, because it is large, made for the file."""
-    if not at_once:
-        monkeypatch.setattr(additive, "_SMALL_POSTERIOR", 0)
     model = with_weights_of(first, frame, tmp_path)
     pd.testing.assert_frame_equal(model.predict(frame, interval=0.9), first.predict(frame, interval=0.9))
 
 
-def test_large_posteriors_are_not_made_before_they_are_known(
+def test_blocks_that_no_solver_takes_have_no_posterior(
     frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert ak.AdditiveModel("gaussian ~ s(x1)", frame).posterior is not None
-    monkeypatch.setattr(additive, "_SMALL_POSTERIOR", 20 * 20 - 1)
-    assert ak.AdditiveModel("gaussian ~ s(x1, k=20)", frame).posterior is None
-    monkeypatch.setattr(additive, "_SMALL_POSTERIOR", 20 * 20)
+    monkeypatch.setattr(additive, "LARGEST_BLOCK", 20)
     assert ak.AdditiveModel("gaussian ~ s(x1, k=20)", frame).posterior is not None
+    monkeypatch.setattr(additive, "LARGEST_BLOCK", 19)
+    assert ak.AdditiveModel("gaussian ~ s(x1, k=20)", frame).posterior is None
 
 
 def test_a_new_model_says_nothing_of_its_posterior(frame: pd.DataFrame) -> None:
@@ -78,14 +69,11 @@ def test_weights_of_a_new_model_fit_a_fitted_one(first: ak.AdditiveModel, frame:
 
 
 def test_a_file_without_a_posterior_leaves_none(
-    first: ak.AdditiveModel, frame: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    first: ak.AdditiveModel, frame: pd.DataFrame, tmp_path: Path
 ) -> None:
-    """As models of the first version wrote it before a fit, or after one from a dataset."""
-    with monkeypatch.context() as patched:
-        patched.setattr(additive, "_SMALL_POSTERIOR", 0)
-        old = ak.AdditiveModel(FORMULA, frame)
-        old.save(tmp_path / "old.keras")
-        old.save_weights(tmp_path / "old.weights.h5")
+    old = ak.AdditiveModel(FORMULA, frame)
+    old.save(tmp_path / "old.keras")
+    old.save_weights(tmp_path / "old.weights.h5")
     assert not keras.models.load_model(tmp_path / "old.keras").has_posterior
     model = with_weights_of(first, frame, tmp_path)
     model.load_weights(tmp_path / "old.weights.h5")
@@ -239,11 +227,11 @@ class EarlyInterruption(keras.callbacks.Callback):
 def test_a_fit_that_is_interrupted_before_it_begins_changes_nothing(frame: pd.DataFrame) -> None:
     model = new_model(frame, FORMULA)
     fit(model, frame, solver="bcd", epochs=3)
-    weights, record, rows = model.get_weights(), model.fit_result, model.recall("fitted_to")
+    weights, result = model.get_weights(), model.fit_result
     with pytest.raises(KeyboardInterrupt):
         fit(model, frame.iloc[:100], solver="bcd", epochs=8, callbacks=[EarlyInterruption()])
-    assert model.fit_result == record
-    assert model.recall("fitted_to") == rows
+    assert result is not None
+    assert model.fit_result == result
     for found, expected in zip(model.get_weights(), weights, strict=True):
         np.testing.assert_array_equal(found, expected)
 
