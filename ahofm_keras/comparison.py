@@ -176,7 +176,7 @@ def _check_scales(one: AdditiveModel, other: AdditiveModel, which: str) -> None:
 
 def _difference_in_rows(one: AdditiveModel, other: AdditiveModel) -> str:
     """How the training rows of two models differ, as far as they remember them; empty if they do not."""
-    first, second = one.record, other.record
+    first, second = one.fit_result, other.fit_result
     if first is None or second is None or first.rows is None or second.rows is None:
         return ""
     if first.rows != second.rows:

@@ -340,20 +340,20 @@ class HalfDeviance(keras.losses.Loss):
 
     Args:
         family: a key of `FAMILIES`.
-        scale: the response's scale inside the model.
+        scale: the response's scale inside the model; a number, or the weight that holds it.
     """
 
     def __init__(
         self,
         family: str,
-        scale: float = 1.0,
+        scale: Any = 1.0,
         name: str = "half_deviance",
         reduction: str = "sum_over_batch_size",
     ) -> None:
         # Responses far from 0 (years, counts of seconds) would lose their digits in float32.
         super().__init__(name=name, reduction=reduction, dtype="float64")
         self.family = get_family(family)
-        self.scale = float(scale)
+        self.scale = scale if isinstance(scale, keras.Variable) else float(scale)
 
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
         # Keras adds the regularizers, which have the default precision.
@@ -362,10 +362,12 @@ class HalfDeviance(keras.losses.Loss):
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
         y_true = ops.reshape(y_true, ops.shape(y_pred))  # (n, 1) and (n,) would make (n, n)
-        return self.family.unit_deviance(y_true, y_pred, ops) / (2 * self.scale**2)
+        return self.family.unit_deviance(y_true, y_pred, ops) / (
+            2 * ops.square(ops.cast(self.scale, "float64"))
+        )
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "family": self.family.name, "scale": self.scale}
+        return {**super().get_config(), "family": self.family.name, "scale": float(self.scale)}
 
 
 @keras.saving.register_keras_serializable(package="ahofm_keras")

@@ -107,7 +107,7 @@ def refine(
     if model.own_compile:
         refined.compile_from_config({**model.get_compile_config(), "own_compile": True})
     if fit:
-        solver = {} if model.record is None else {"solver": model.record.solver}
+        solver = {} if model.fit_result is None else {"solver": model.fit_result.solver}
         refined.fit(rows, **{**solver, **_class_weight(model, options), **options})
     return refined
 
@@ -183,7 +183,7 @@ def _report_few(found: int, top: int, shares: dict[Subset, float], exact: int, l
 
 def _class_weight(model: AdditiveModel, options: dict[str, Any]) -> dict[str, Any]:
     """The weights of classes that the model was fitted with, unless others are given for the rows."""
-    record = model.record
+    record = model.fit_result
     if record is None or record.class_weight is None or options.get("sample_weight") is not None:
         return {}
     return {"class_weight": dict(enumerate(record.class_weight))}
@@ -191,7 +191,7 @@ def _class_weight(model: AdditiveModel, options: dict[str, Any]) -> dict[str, An
 
 def _training_rows(model: AdditiveModel, data: Any, options: dict[str, Any]) -> Any:
     """The rows given, else all those of the fit; puts their weights into the options of `fit`."""
-    record = model.record
+    record = model.fit_result
     if data is not None:
         if record is not None and record.weighted and options.get("sample_weight") is None:
             warn(

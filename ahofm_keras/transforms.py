@@ -226,6 +226,14 @@ def learn_expression(expression: Expression, columns: Mapping[str, np.ndarray]) 
     return replace(learned, state=function.learn(expression, *values))
 
 
+def is_learned(expression: Expression) -> bool:
+    """Whether everything in an expression that learns from data has done so."""
+    arguments = (a for a in expression.arguments if isinstance(a, Expression))
+    function = FUNCTIONS.get(expression.function)
+    learns = function is not None and function.learn is not None
+    return (not learns or bool(expression.state)) and all(map(is_learned, arguments))
+
+
 def evaluate_expression(
     expression: Expression, columns: Mapping[str, Array], namespace: Namespace = np
 ) -> Array:

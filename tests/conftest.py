@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from ahofm_keras.model import fitting
+from ahofm_keras.model import starts
 
 # Several fits are averaged unless a user says otherwise. One is enough for nearly every test, and takes
 # a fraction of the time; tests that are marked `default_starts` have the shipped default.
-SHIPPED_ROWS_OF_STARTS = fitting.ROWS_OF_STARTS
-fitting.ROWS_OF_STARTS = 0
+SHIPPED_ROWS_OF_STARTS = starts.ROWS_OF_STARTS
+starts.ROWS_OF_STARTS = 0
 
 # Files that fit many models, run pages or start processes; `make quick` leaves them out.
 SLOW = """
@@ -44,6 +44,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="module")
 def shipped_starts() -> Iterator[None]:
     """Fits are averaged as they are for users, in all tests of the module."""
-    fitting.ROWS_OF_STARTS = SHIPPED_ROWS_OF_STARTS
+    starts.ROWS_OF_STARTS = SHIPPED_ROWS_OF_STARTS
     yield
-    fitting.ROWS_OF_STARTS = 0
+    starts.ROWS_OF_STARTS = 0

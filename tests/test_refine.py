@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import ahofm_keras as ak
-from ahofm_keras.model import record
+from ahofm_keras.model import fit_result
 from ahofm_keras.terms.tensor import TensorTerm
 from tests.reference import terms_of
 
@@ -71,8 +71,8 @@ def test_settings_and_terms_are_carried_over(
     for setting in ("family", "df_kind", "extrapolation", "seed", "name"):
         assert getattr(refined, setting) == getattr(screened, setting)
     assert [t.label for t in refined.design.terms[:-1]] == [t.label for t in screened.design.terms]
-    assert refined.record.solver == screened.record.solver
-    assert refined.record.rows == 400
+    assert refined.fit_result.solver == screened.fit_result.solver
+    assert refined.fit_result.rows == 400
 
 
 def test_effects_add_up_what_both_terms_have(refined: ak.AdditiveModel, data: pd.DataFrame) -> None:
@@ -111,8 +111,8 @@ def random_weights(model: ak.AdditiveModel, data: pd.DataFrame) -> ak.AdditiveMo
     for layer in model.fitted_layers():
         for weight in layer.weights:
             weight.assign(rng.normal(size=weight.shape))
-    sample = record.take_sample(model.read_inputs(data), data.y.to_numpy(), None, 0)
-    model.keep_record(record.FitRecord("bcd", 1, 0.0, True, (), rows=len(data)), sample)
+    sample = fit_result.take_sample(model.read_inputs(data), data.y.to_numpy(), None, 0)
+    model.keep_fit(fit_result.FitResult("bcd", 1, 0.0, True, (), rows=len(data)), sample)
     return model
 
 
@@ -165,9 +165,9 @@ def test_weights_and_compilation_are_carried_over(data: pd.DataFrame) -> None:
         warnings.simplefilter("ignore", ak.AhofmWarning)  # few epochs
         model.fit(data, sample_weight=weight, epochs=2, verbose=0)
         found = ak.refine(model, top=1, epochs=2, verbose=0)
-        assert found.record.weighted
+        assert found.fit_result.weighted
         np.testing.assert_allclose(found.sample.weight, weight)
-        assert found.record.solver == "adam"
+        assert found.fit_result.solver == "adam"
         assert float(found.optimizer.learning_rate) == pytest.approx(0.03)
     with pytest.warns(ak.AhofmWarning, match="pass `sample_weight=`"):
         ak.refine(model, data, top=1, fit=False)
@@ -186,7 +186,7 @@ def test_weights_of_classes_are_carried_over(data: pd.DataFrame, tmp_path: Path)
         given = ak.AdditiveModel(own.formula, labels, "bernoulli")
         given.fit(labels, class_weight=weights, epochs=3, verbose=0)
     for found in (own, loaded):
-        assert found.record.class_weight == (1.0, 4.0)
+        assert found.fit_result.class_weight == (1.0, 4.0)
         np.testing.assert_allclose(found.predict(labels), given.predict(labels), atol=1e-6)
 
 
@@ -244,9 +244,9 @@ def test_training_rows(
         ak.refine(loaded, top=1)
     assert ak.refine(loaded, data, top=1, fit=False).formula == f"{FORMULA} + ti(x2, x3)"
     with monkeypatch.context() as patched:
-        patched.setattr(record, "SAMPLE_ROWS", 300)
-        sample = record.take_sample(screened.sample.columns, screened.sample.y, None, seed=0)
-    loaded.keep_record(screened.record, sample)
+        patched.setattr(fit_result, "SAMPLE_ROWS", 300)
+        sample = fit_result.take_sample(screened.sample.columns, screened.sample.y, None, seed=0)
+    loaded.keep_fit(screened.fit_result, sample)
     with pytest.raises(ak.DataError, match="remembers 300 of them only"):
         ak.refine(loaded, top=1)
     logged = random_weights(ak.AdditiveModel("log(y) ~ ahofm(x1, x2)", data), data)

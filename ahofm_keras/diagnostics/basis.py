@@ -125,7 +125,8 @@ def _difference_variance(ordered: np.ndarray) -> float:
 
 def _find_uses(model: AdditiveModel) -> list[_Use]:
     uses, variables = [], model.design.variables()
-    by_fit = model.recall("posterior_by") == "variational"
+    result = model.fit_result
+    by_fit = result is not None and result.posterior == "variational"
     for variable in variables:
         has_main = bool(variable.products) or any(
             term.holds_main and set(term.features) & set(variable.places) for term in model.design.terms

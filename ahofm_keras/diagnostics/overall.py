@@ -53,7 +53,7 @@ def overall_frame(
     if model.family.name == "bernoulli" and len(calibration) > 2:
         lines.append(_calibration_line(rows, calibration))
     lines += [*_degrees_lines(model, rows), *_rank_lines(model), *_row_lines(model, rows, residuals)]
-    if model.record is not None and not model.record.converged:
+    if model.fit_result is not None and not model.fit_result.converged:
         text = "The fit stopped before it converged: give it more epochs."
         lines.append(("converged", 0.0, "1", False, text))
     return pd.DataFrame(lines, columns=["check", "value", "expected", "ok", "verdict"])
@@ -86,7 +86,7 @@ def expected_spread(model: AdditiveModel, residuals: np.ndarray) -> float:
     A fit takes its degrees of freedom out of the residuals of its rows: with a quarter of the rows as
     degrees of freedom three quarters of the variance are left.
     """
-    record = model.record
+    record = model.fit_result
     if not model.family.dispersed or record is None or not record.edf or not record.rows:
         return 1.0
     least = np.sqrt(max(1 - record.edf / record.rows, _LEAST_LEFT))
@@ -185,7 +185,7 @@ def _dispersion_line(model: AdditiveModel, rows: CheckedRows) -> Line:
 
 def _used_degrees(model: AdditiveModel, rows: CheckedRows) -> float:
     """Degrees of freedom that the fit spent on these rows."""
-    record: Any = model.record
+    record: Any = model.fit_result
     if not rows.trained or record is None or record.edf is None or not record.rows:
         return 0.0
     return float(record.edf) * len(rows) / record.rows
@@ -209,7 +209,7 @@ def _calibration_line(rows: CheckedRows, calibration: pd.DataFrame) -> Line:
 
 def _degrees_lines(model: AdditiveModel, rows: CheckedRows) -> Iterator[Line]:
     """Degrees of freedom that a row pays for."""
-    record: Any = model.record
+    record: Any = model.fit_result
     if not rows.trained or record is None or record.edf is None or not record.rows:
         return
     share = float(record.edf) / record.rows
@@ -222,7 +222,7 @@ def _degrees_lines(model: AdditiveModel, rows: CheckedRows) -> Iterator[Line]:
 
 def _rank_lines(model: AdditiveModel) -> Iterator[Line]:
     """Whether surfaces use all factors that they may have; only the variational solver does without."""
-    if model.record is None or model.record.solver != "variational":
+    if model.fit_result is None or model.fit_result.solver != "variational":
         return
     used = {group.source: len(group.kept) for group in Parts(model).groups}
     for order in model.design.layout.only.orders:
@@ -231,8 +231,9 @@ def _rank_lines(model: AdditiveModel) -> Iterator[Line]:
             f"All factors of {order.label} are in use, F = {order.rank}: its surfaces may need more, "
             "and bands do not hold what is missing. Raise `F`."
         )
-        full = count == order.slots
-        yield _line(f"factors of order {order.order}", count, f"< {order.slots}", full, text)
+        slots = order.rank * model.starts
+        full = count == slots
+        yield _line(f"factors of order {order.order}", count, f"< {slots}", full, text)
 
 
 def _row_lines(model: AdditiveModel, rows: CheckedRows, residuals: pd.DataFrame) -> Iterator[Line]:

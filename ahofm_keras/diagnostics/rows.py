@@ -155,7 +155,7 @@ def _find_rows(
 def _source(model: AdditiveModel, data: Any, count: int) -> str:
     if data is not None:
         return f"{count:,} rows given"
-    trained = model.record.rows if model.record is not None else None
+    trained = model.fit_result.rows if model.fit_result is not None else None
     if trained is not None and trained > count:
         return f"{count:,} of {trained:,} training rows"
     return f"{count:,} training rows"
@@ -165,8 +165,8 @@ def _dispersion(model: AdditiveModel, y: np.ndarray, mean: np.ndarray, weight: n
     """The fit's, else the mean of Pearson's squared residuals on the rows."""
     if not model.family.dispersed:
         return 1.0
-    if model.record is not None and model.record.dispersion is not None:
-        return float(model.record.dispersion)
+    if model.fit_result is not None and model.fit_result.dispersion is not None:
+        return float(model.fit_result.dispersion)
     if model.posterior is not None and model.has_posterior:
         return float(model.posterior.dispersion) * model.scale**2
     return float(np.mean(weight * (y - mean) ** 2 / model.family.variance(mean)))

@@ -10,12 +10,11 @@ from ahofm_keras.terms import Group, GroupReader, Variable
 
 def places_by_start(model: AdditiveModel, group: Group) -> list[np.ndarray]:
     """Which of a group's factors have covariances in common: those of one start of an average."""
-    everything, layer = np.arange(len(group.scale)), model.posterior
+    everything = np.arange(len(group.scale))
     layout = model.design.layout.only
-    if layer is None or group.source not in layout.order_index:
+    if group.source not in layout.order_index:
         return [everything]
-    order = layout.orders[layout.order_index[group.source]]
-    start = group.kept // (order.slots // layer.starts)
+    start = group.kept // layout.orders[layout.order_index[group.source]].rank
     return [everything[start == own] for own in np.unique(start)]
 
 

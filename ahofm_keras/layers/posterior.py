@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import keras
 import numpy as np
 from keras import ops
 
-from ahofm_keras.layers.resizing import reopened
+from ahofm_keras.layers.starts import fill_room, further_starts
 from ahofm_keras.moments import FactorMoments
 from ahofm_keras.tensors import count_products, row_products
 
@@ -30,8 +31,9 @@ class Posterior(keras.layers.Layer):
         columns: number of design columns of the linear terms.
         penalised: for each smooth and tensor product a dict with `pure`, `features` (basis and place in
             it, of each margin), `transforms`, and for a random effect `eigenvalues` of its penalty.
-        interactions: for each order of each interaction term a dict with `order`, `rank`, `starts`
-            (of how many fits these are the factors, one after the other), `features` and `transforms`.
+        interactions: for each order of each interaction term a dict with `order`, `rank` of one fit,
+            `features` and `transforms`.
+        starts: of how many fits there is room for the factors, one after the other.
 
     Call arguments:
         bases: list of basis expansions `(p, M, n)`.
@@ -39,6 +41,9 @@ class Posterior(keras.layers.Layer):
 
     Returns:
         `(n, 2)`, the variance of the predictor, and what it would be if the smoothing were known.
+
+    All weights are there from the beginning, and 0 until a fit or a file says something: `is_known`.
+    That and `starts_in_use` are kept in Python too, where every prediction asks for them.
     """
 
     def __init__(
@@ -47,6 +52,7 @@ class Posterior(keras.layers.Layer):
         columns: int,
         penalised: Sequence[dict[str, Any]],
         interactions: Sequence[dict[str, Any]],
+        starts: int = 1,
         **kwargs: Any,
     ) -> None:
         fixed = {"autocast": False, "dtype": "float64", "trainable": False}
@@ -55,7 +61,9 @@ class Posterior(keras.layers.Layer):
         self.columns = columns
         self.penalised = [_with_arrays(entry) for entry in penalised]
         self.interactions = [_with_arrays(entry) for entry in interactions]
-        self.is_in_file = False
+        self.starts = starts
+        self.is_known = False
+        self.starts_in_use = 1
 
     def build(self, bases_shape: Any = None, columns_shape: Any = None) -> None:
         flat = int(self.intercept) + self.columns
@@ -64,8 +72,10 @@ class Posterior(keras.layers.Layer):
             count_products(own, entry["pure"]) for own, entry in zip(widths, self.penalised, strict=True)
         )
         self.dispersion = self._add("dispersion", ())
-        # Of how many fits this is the average: one, also in a model that has room for several.
+        # Of how many fits this is the average.
         self.fits = self._add("fits", (), "ones")
+        # The factors of how many starts have covariances: more than one after another solver, too.
+        self.used = self._add("used", (), "ones")
         self.linear_root = self._add("linear_root", (size, size))
         # Of what the choice of the smoothing adds: tests of terms, which take it as given, do without.
         self.smoothing_root = self._add("smoothing_root", (size, size))
@@ -75,54 +85,100 @@ class Posterior(keras.layers.Layer):
         self.linear_smoothing = self._add("linear_smoothing", (max(len(widths), 1), margins + 1))
         self._add_factor_weights()
 
-    @property
-    def starts(self) -> int:
-        """How many fits' factors have covariances of their own."""
-        return max((_starts(entry) for entry in self.interactions), default=1)
-
-    def resize(self, ranks: Sequence[int], starts: int) -> None:
-        """Give the orders of interactions other numbers of factors; nothing is known of them then."""
-        lists = (self.factor_means, self.factor_roots, self.factor_edf, self.factor_smoothing)
-        with reopened(self, [weight for weights in lists for weight in weights]):
-            for entry, rank in zip(self.interactions, ranks, strict=True):
-                entry["rank"], entry["starts"] = rank, starts
-            self._add_factor_weights()
-        self.dispersion.assign(0.0)
-
     def _add_factor_weights(self) -> None:
         self.factor_means, self.factor_roots = [], []
         self.factor_edf, self.factor_smoothing = [], []
         for place, entry in enumerate(self.interactions):
-            count, rank = len(entry["transforms"]), entry["rank"]
+            count, slots = len(entry["transforms"]), self.starts * entry["rank"]
             width = max(transform.shape[1] for transform in entry["transforms"])
-            block = rank // _starts(entry) * width
-            self.factor_means.append(self._add(f"means_{place}", (count, rank, width)))
+            self.factor_means.append(self._add(f"means_{place}", (count, slots, width)))
             # Rows are the coefficients of all starts, columns belong to the row's own start.
-            self.factor_roots.append(self._add(f"roots_{place}", (count, rank * width, block)))
-            self.factor_edf.append(self._add(f"edf_{place}", (count, rank)))
-            self.factor_smoothing.append(self._add(f"smoothing_{place}", (count, rank, 2)))
+            root = (count, slots * width, entry["rank"] * width)
+            self.factor_roots.append(self._add(f"roots_{place}", root))
+            self.factor_edf.append(self._add(f"edf_{place}", (count, slots)))
+            self.factor_smoothing.append(self._add(f"smoothing_{place}", (count, slots, 2)))
 
     def _add(self, name: str, shape: tuple[int, ...], start: str = "zeros") -> Any:
         return self.add_weight(
             name=name, shape=shape, initializer=start, trainable=False, dtype="float64"
         )
 
+    def announce(self, dispersion: float, starts: int) -> None:
+        """Say that a posterior is known, once everything else is written.
+
+        Args:
+            dispersion: in the model's own scale.
+            starts: the factors of how many starts have covariances.
+        """
+        self.used.assign(starts)
+        self.dispersion.assign(dispersion)
+        self.refresh()
+
+    def forget(self) -> None:
+        """Say that nothing is known."""
+        self.is_known = False
+        self.dispersion.assign(0.0)
+
+    def refresh(self) -> None:
+        """Look at the weights, after others have set them."""
+        self.is_known = float(self.dispersion) > 0
+        self.starts_in_use = int(self.used)
+
+    def set_weights(self, weights: Any) -> None:
+        """Keras' own."""
+        super().set_weights(weights)
+        self.refresh()
+
+    def save_own_variables(self, store: Any) -> None:
+        """What is known, of the starts in use: the file of a model that is not fitted is small."""
+        if not self.is_known:
+            store["dispersion"] = np.zeros(())
+            return
+        for name, weight in self._by_name().items():
+            values = np.asarray(weight)
+            if name in self._of_starts():
+                values = values[:, : self.starts_in_use * values.shape[1] // self.starts]
+            store[name] = values
+
     def load_own_variables(self, store: Any) -> None:
-        """Keras' own; a file of a model without a posterior leaves nothing known."""
-        if len(store.keys()):
-            self.is_in_file = True
-        if (
-            self.is_in_file
-        ):  # Keras goes on looking in other places of a file where this one does not fit
-            super().load_own_variables(store)
-        else:
-            self.dispersion.assign(0.0)
+        """What was known, of the starts that were in use."""
+        found = store.keys()
+        if "dispersion" not in found:
+            raise ValueError("The file has no posterior here.")
+        self.forget()
+        if float(np.asarray(store["dispersion"])) > 0:
+            for name, weight in self._by_name().items():
+                empty = np.inf if name.startswith("smoothing_") and name != "smoothing_root" else 0.0
+                values = np.asarray(store[name])
+                if name in self._of_starts():
+                    values = fill_room(values, tuple(weight.shape), 1, empty)
+                weight.assign(values)
+        self.refresh()
+
+    def _by_name(self) -> dict[str, Any]:
+        """All weights; the dispersion last, because it says that there is a posterior."""
+        weights = {weight.name: weight for weight in self.weights}
+        return {
+            **{name: w for name, w in weights.items() if name != "dispersion"},
+            "dispersion": self.dispersion,
+        }
+
+    def _of_starts(self) -> set[str]:
+        """Names of the weights that have room for several starts, along their second axis."""
+        lists = (self.factor_means, self.factor_roots, self.factor_edf, self.factor_smoothing)
+        return {weight.name for weights in lists for weight in weights}
 
     def call(self, bases: Sequence[Array], columns: Array = None) -> Array:
         given, chosen = self._linear_variances(bases, columns)
         given = given + self._new_levels_variance(bases)
-        for place, entry in enumerate(self.interactions):
-            given = given + self._interaction_variance(place, entry, bases)
+        if self.interactions:
+            given = given + self._factor_variance(bases, 0, 1)
+        for first, behind in further_starts(self.starts) if self.interactions else ():
+            given = given + ops.cond(
+                self.used > first,
+                partial(self._factor_variance, bases, first, behind),
+                partial(ops.zeros_like, given),
+            )
         given = ops.maximum(given, 0.0)  # that of factors which cancel rounds to either side of 0
         return ops.stack([given + chosen, given], axis=1)
 
@@ -168,17 +224,26 @@ class Posterior(keras.layers.Layer):
         """Both roots of the linear block side by side, `(q, 2 q)`: of its whole covariance."""
         return np.concatenate([np.asarray(self.linear_root), np.asarray(self.smoothing_root)], axis=1)
 
-    def _interaction_variance(self, place: int, entry: dict[str, Any], bases: Sequence[Array]) -> Array:
-        """The sum of the variances of all starts, whose rows stand one after the other."""
-        starts = _starts(entry)
-        rank, width = entry["rank"] // starts, self.factor_means[place].shape[2]
+    def _factor_variance(self, bases: Sequence[Array], first: int, behind: int) -> Array:
+        """Of all interactions, from some of the starts."""
+        parts = [
+            self._order_variance(place, bases, first, behind) for place in range(len(self.interactions))
+        ]
+        return sum(parts[1:], start=parts[0])
+
+    def _order_variance(self, place: int, bases: Sequence[Array], first: int, behind: int) -> Array:
+        """The sum of the variances of some starts, whose rows stand one after the other."""
+        entry, starts = self.interactions[place], behind - first
+        rank, width = entry["rank"], self.factor_means[place].shape[2]
+        slots = slice(first * rank, behind * rank)
+        rows = slice(first * rank * width, behind * rank * width)
         moments = FactorMoments(entry["order"], rank, starts * _rows(bases, None), namespace=ops)
         for j, (where, transform) in enumerate(zip(entry["features"], entry["transforms"], strict=True)):
             own = transform.shape[1]
             functions = _coordinates(bases, where, transform)
-            means = ops.reshape(self.factor_means[place][j], (starts, rank, width))[..., :own]
+            means = ops.reshape(self.factor_means[place][j, slots], (starts, rank, width))[..., :own]
             means = ops.einsum("sfr,rn->fsn", means, functions)
-            roots = ops.reshape(self.factor_roots[place][j], (starts, rank, width, rank * width))
+            roots = ops.reshape(self.factor_roots[place][j, rows], (starts, rank, width, rank * width))
             spread = ops.einsum("sfrk,rn->fksn", roots[:, :, :own], functions)
             spread = ops.reshape(spread, (rank, rank * width, -1))
             covariances = ops.einsum("fkn,gkn->fgn", spread, spread)
@@ -190,9 +255,10 @@ class Posterior(keras.layers.Layer):
         return float(self.fits) * np.asarray(self.factor_edf[place])
 
     def factor_root(self, place: int, j: int, factors: np.ndarray | None = None) -> np.ndarray:
-        """Root of the covariance of some factors of a feature, `(f, r, k)`; of all by default."""
+        """Root of the covariance of some factors of a feature, `(f, r, k)`; of all in use by default."""
         rank, width = self.factor_means[place].shape[1:]
-        chosen = np.arange(rank) if factors is None else np.asarray(factors, int)
+        used = self.starts_in_use * self.interactions[place]["rank"]
+        chosen = np.arange(used) if factors is None else np.asarray(factors, int)
         block = self.factor_roots[place].shape[2]
         roots = np.asarray(self.factor_roots[place][j]).reshape(rank, width, block)
         start, column = np.unique(chosen // (block // width), return_inverse=True)
@@ -217,11 +283,8 @@ class Posterior(keras.layers.Layer):
             "columns": self.columns,
             "penalised": [_with_lists(entry) for entry in self.penalised],
             "interactions": [_with_lists(entry) for entry in self.interactions],
+            "starts": self.starts,
         }
-
-
-def _starts(entry: dict[str, Any]) -> int:
-    return int(entry.get("starts", 1))
 
 
 def _with_arrays(entry: dict[str, Any]) -> dict[str, Any]:

@@ -18,11 +18,13 @@ class Predictor(keras.layers.Layer):
     """eta = shift + scale (intercept + sum of contributions) + offset.
 
     The terms learn a response that is standardised; shift and scale bring it back to its own units.
-    They are added in float64: a response such as a year or a time stamp keeps its digits.
+    They are added in float64: a response such as a year or a time stamp keeps its digits. They are
+    weights, which no optimizer changes, because they are learned from the response, and that may be
+    first seen in a fit.
 
     Args:
         shift: where the intercept starts, in units of the link.
-        scale: of the response inside the model, 1 where it is not standardised.
+        scale: of the response inside the model, 1 where it is not standardised; 0 until that is known.
         intercept: whether there is one.
 
     Call arguments:
@@ -37,14 +39,24 @@ class Predictor(keras.layers.Layer):
         self, shift: float = 0.0, scale: float = 1.0, intercept: bool = True, **kwargs: Any
     ) -> None:
         super().__init__(autocast=False, **kwargs)
-        self.shift = float(shift)
-        self.scale = float(scale)
+        self._units = float(shift), float(scale)
         self.intercept = intercept
 
     def build(self, contributions_shape: Any, offset_shape: Any = None) -> None:
         self.bias = None
         if self.intercept:
             self.bias = self.add_weight(name="intercept", shape=(), initializer="zeros")
+        shift, scale = self._units
+        self.shift = self._add("shift", shift)
+        self.scale = self._add("scale", scale)
+        # 1 once a fit has set the weights of the model.
+        self.fitted = self._add("fitted", 0.0)
+
+    def _add(self, name: str, value: float) -> Any:
+        def start(shape: Any, dtype: Any) -> Any:
+            return ops.convert_to_tensor(value, dtype=dtype)  # Keras' `Constant` rounds to float32
+
+        return self.add_weight(name=name, shape=(), initializer=start, trainable=False, dtype="float64")
 
     def call(self, contributions: Sequence[Array], offset: Array = None) -> Array:
         total = ops.sum(ops.concatenate(contributions, axis=1), axis=1)
@@ -61,8 +73,8 @@ class Predictor(keras.layers.Layer):
     def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
-            "shift": self.shift,
-            "scale": self.scale,
+            "shift": self._units[0],
+            "scale": self._units[1],
             "intercept": self.intercept,
         }
 

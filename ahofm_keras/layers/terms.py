@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import comb
 from typing import Any
 
@@ -12,7 +13,7 @@ from keras import ops
 
 from ahofm_keras.bases import evaluate_places, spline_centres
 from ahofm_keras.layers.coordinates import learned_coordinates, learning_speed
-from ahofm_keras.layers.resizing import reopened
+from ahofm_keras.layers.starts import fill_room, further_starts
 from ahofm_keras.moments import elementary_symmetric
 from ahofm_keras.regularizers import QuadraticPenalty
 
@@ -153,8 +154,9 @@ class FactorizedInteraction(keras.layers.Layer):
     """All interactions of its features, of one or several orders (the paper's AHOTs).
 
     eta = sum_f e_d(phi_1f, ..., phi_pf), phi_jf = b_j(x_j)' T_j w_jf, for each order d with factors of
-    its own. One weight of shape `(p, r, F)` an order holds them all, padded where bases differ in
-    size.
+    its own. One weight of shape `(p, r, F)` per order holds them all, padded where bases differ in
+    size. There is room for the factors of further starts, of whose fits the model is the average, in
+    another weight; they are 0, and cost nothing, until a fit of several starts sets them.
 
     Args:
         features: for each feature the position of its `BasisExpansion` among the inputs and its
@@ -163,6 +165,7 @@ class FactorizedInteraction(keras.layers.Layer):
         eigenvalues: `(r_j,)` of each feature's penalty in these coordinates.
         orders: dicts with `order` d, `rank` F and `smoothing`, the lambda of each feature.
         seed: of the factors' random start.
+        starts: of how many fits there is room for the factors.
 
     Call arguments:
         bases: list of basis expansions `(p_g, M_g, n)`.
@@ -178,6 +181,7 @@ class FactorizedInteraction(keras.layers.Layer):
         eigenvalues: Sequence[Any],
         orders: Sequence[dict[str, Any]],
         seed: int = 0,
+        starts: int = 1,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -186,7 +190,7 @@ class FactorizedInteraction(keras.layers.Layer):
         self.eigenvalues = [np.asarray(values, float) for values in eigenvalues]
         self.orders = [dict(order) for order in orders]
         self.seed = seed
-        self.ranks_in_file: tuple[int, ...] = ()
+        self.starts = starts
 
     def build(self, bases_shape: Any) -> None:
         width = max(map(len, self.eigenvalues))
@@ -206,33 +210,21 @@ class FactorizedInteraction(keras.layers.Layer):
             self._to_coefficients.append(transforms)
             self._speeds.append(speed[:, :, None])
             self._penalties.append(penalty)
-        self._add_all_factors()
-
-    def load_own_variables(self, store: Any) -> None:
-        """Keras' own; notes how many factors of each order a file holds, should they not fit in."""
-        keys = sorted(store.keys(), key=int)
-        if keys:  # Keras looks in several places of a file
-            self.ranks_in_file = tuple(int(np.shape(store[key])[-1]) for key in keys)
-        super().load_own_variables(store)
-
-    def resize(self, ranks: Sequence[int]) -> None:
-        """Give the orders other numbers of factors; all of them start anew."""
-        with reopened(self, self.factors):
-            for order, rank in zip(self.orders, ranks, strict=True):
-                order["rank"] = rank
-            self._add_all_factors()
-
-    def _add_all_factors(self) -> None:
-        places = zip(self.orders, self._penalties, self._speeds, strict=True)
-        self.factors = [
-            self._add_factors(place, order, penalty, speed[:, :, 0])
-            for place, (order, penalty, speed) in enumerate(places)
+        self.factors = [self._add_factors(place) for place in range(len(self.orders))]
+        self.further = [
+            self.add_weight(
+                name=f"further_{order['order']}",
+                shape=(count, width, (self.starts - 1) * order["rank"]),
+                initializer="zeros",
+                regularizer=QuadraticPenalty(penalty),
+            )
+            for order, penalty in zip(self.orders, self._penalties, strict=True)
+            if self.starts > 1
         ]
 
-    def _add_factors(
-        self, place: int, order: dict[str, Any], penalty: np.ndarray, speed: np.ndarray
-    ) -> Any:
-        degree, rank = order["order"], order["rank"]
+    def _add_factors(self, place: int) -> Any:
+        degree, rank = self.orders[place]["order"], self.orders[place]["rank"]
+        speed, penalty = self._speeds[place][:, :, 0], self._penalties[place]
         # The variance of each phi at which the whole order starts with variance _START_VARIANCE: there
         # are C(p, d) F products of d factors.
         variance = (_START_VARIANCE / (comb(len(self.features), degree) * rank)) ** (1 / degree)
@@ -244,24 +236,77 @@ class FactorizedInteraction(keras.layers.Layer):
             regularizer=QuadraticPenalty(penalty),
         )
 
-    def coefficients(self, place: int) -> Array:
-        """Coefficients of the basis functions of all factors of one order, `(p, M, F)`."""
-        transform = ops.cast(self._to_coefficients[place], self.compute_dtype)
-        return ops.matmul(transform, self.factors[place])
+    def coefficients(self, place: int, factors: Array = None) -> Array:
+        """Coefficients of the basis functions of factors of one order, `(p, M, F)`."""
+        chosen = self.factors[place] if factors is None else factors
+        return ops.matmul(ops.cast(self._to_coefficients[place], self.compute_dtype), chosen)
 
     def coordinates(self, place: int) -> np.ndarray:
-        """The factors of one order in Demmler-Reinsch coordinates, `(p, r, F)`, 0 in the padding."""
-        return np.asarray(self.factors[place]) * self._speeds[place]
+        """The factors of all starts of one order in Demmler-Reinsch coordinates, `(p, r, K F)`.
+
+        0 in the padding and where a start is not in use.
+        """
+        parts = [np.asarray(self.factors[place]), *map(np.asarray, self.further[place : place + 1])]
+        return np.concatenate(parts, axis=2) * self._speeds[place]
 
     def assign_coordinates(self, place: int, values: np.ndarray) -> None:
-        """Set the factors of one order from Demmler-Reinsch coordinates `(p, r, F)`."""
-        speed = self._speeds[place]
-        self.factors[place].assign(values / np.where(speed > 0, speed, 1.0))
+        """Set the factors of one order from Demmler-Reinsch coordinates, of all starts or the first."""
+        speed, rank = self._speeds[place], self.orders[place]["rank"]
+        weights = values / np.where(speed > 0, speed, 1.0)
+        self.factors[place].assign(weights[:, :, :rank])
+        for further in self.further[place : place + 1]:
+            further.assign(fill_room(weights[:, :, rank:], tuple(further.shape), 2))
+
+    @property
+    def starts_in_use(self) -> int:
+        """The first so many starts hold all factors that are not 0."""
+        used = 1
+        for further, order in zip(self.further, self.orders, strict=False):
+            places = np.flatnonzero(np.asarray(further).any(axis=(0, 1)))
+            used = max([used, *(2 + places // order["rank"])])
+        return int(used)
+
+    def save_own_variables(self, store: Any) -> None:
+        """The factors of the starts in use."""
+        further = self.starts_in_use - 1
+        for place, order in enumerate(self.orders):
+            store[f"factors_{place}"] = np.asarray(self.factors[place])
+            if further:
+                store[f"further_{place}"] = np.asarray(self.further[place])[
+                    ..., : further * order["rank"]
+                ]
+
+    def load_own_variables(self, store: Any) -> None:
+        """The factors of the starts that were in use; 0 for others."""
+        for place, factors in enumerate(self.factors):
+            factors.assign(np.asarray(store[f"factors_{place}"]))
+            rest = f"further_{place}"
+            shape = (*factors.shape[:2], (self.starts - 1) * factors.shape[2])
+            given = np.asarray(store[rest]) if rest in store.keys() else np.zeros((*shape[:2], 0))  # noqa: SIM118
+            filled = fill_room(given, shape, 2)
+            for further in self.further[place : place + 1]:
+                further.assign(filled)
 
     def call(self, bases: Sequence[Array]) -> Array:
+        total = self._columns(bases, [factors.value for factors in self.factors])
+        for first, behind in further_starts(self.starts):
+            own = [
+                further[:, :, (first - 1) * order["rank"] : (behind - 1) * order["rank"]]
+                for further, order in zip(self.further, self.orders, strict=True)
+            ]
+            in_use = ops.any(ops.stack([ops.any(factors != 0) for factors in own]))
+            total = total + ops.cond(
+                in_use, partial(self._columns, bases, own), partial(ops.zeros_like, total)
+            )
+        return total
+
+    def _columns(self, bases: Sequence[Array], factors: Sequence[Array]) -> Array:
+        """The interactions of each order that some factors of it make, `(n, number of orders)`."""
         columns = []
         for place, order in enumerate(self.orders):
-            phi = self._evaluate(bases, ops.transpose(self.coefficients(place), (0, 2, 1)))
+            phi = self._evaluate(
+                bases, ops.transpose(self.coefficients(place, factors[place]), (0, 2, 1))
+            )
             columns.append(ops.sum(elementary_symmetric(phi, order["order"], ops), axis=0))
         return ops.stack(columns, axis=-1)
 
@@ -288,6 +333,7 @@ class FactorizedInteraction(keras.layers.Layer):
             "eigenvalues": [values.tolist() for values in self.eigenvalues],
             "orders": self.orders,
             "seed": self.seed,
+            "starts": self.starts,
         }
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from ahofm_keras.bases import EXTRAPOLATIONS
 from ahofm_keras.data import batch_rows
-from ahofm_keras.errors import DataError
-from ahofm_keras.families import get_family
-from ahofm_keras.intervals import conformal_band
+from ahofm_keras.errors import DataError, NotFittedError
+from ahofm_keras.families import Deviance, HalfDeviance, get_family
 from ahofm_keras.layers import Posterior, Predictor
 from ahofm_keras.model.arguments import (
     check_callbacks,
@@ -25,52 +25,54 @@ from ahofm_keras.model.arguments import (
     check_whole,
 )
 from ahofm_keras.model.encoding import Encoder
-from ahofm_keras.model.files import FORMAT_VERSION, check_export, check_save, reading_config
+from ahofm_keras.model.files import (
+    FORMAT_VERSION,
+    check_export,
+    check_save,
+    loading_weights,
+    reading_config,
+)
+from ahofm_keras.model.fit_result import FitResult, Sample, hash_weights
 from ahofm_keras.model.fitting import FitRequest, run_fit
-from ahofm_keras.model.graph import attach_posterior, build_graph, count_posterior
+from ahofm_keras.model.graph import build_graph, build_posterior
 from ahofm_keras.model.learning import learn_state
 from ahofm_keras.model.methods import ReadingMethods
 from ahofm_keras.model.predicting import (
-    CONFORMAL,
     PREDICTION_ROWS,
-    PREDICTION_TYPES,
     Outputs,
-    batches_of,
-    calibration_scores,
-    check_interval,
-    interval_frame,
-    mean_and_spread,
-    terms_frame,
-    warn_if_unfitted,
-    with_index,
+    PredictRequest,
+    one_step_an_execution,
+    run_predict,
 )
 from ahofm_keras.model.reading import read_inputs
-from ahofm_keras.model.remembering import RememberingModel
 from ahofm_keras.model.rows import RowReader
+from ahofm_keras.model.starts import AUTO, make_room
 from ahofm_keras.model.streams import own_errors
 from ahofm_keras.penalties import DF_KINDS
 from ahofm_keras.serving import export_saved_model
+from ahofm_keras.solvers.adam import make_optimizer
+from ahofm_keras.solvers.choice import LARGEST_BLOCK, largest_block
 from ahofm_keras.solvers.job import Rows
+from ahofm_keras.solvers.posterior import forget_posterior
 from ahofm_keras.storage import written_whole
 from ahofm_keras.terms import Design
 from ahofm_keras.transforms import Expression
 
-# Numbers of a posterior, 32 MB of them: a larger one is made when a fit or a file has something for it.
-_SMALL_POSTERIOR = 2**22
-
 
 @keras.saving.register_keras_serializable(package="ahofm_keras")
-class AdditiveModel(ReadingMethods, RememberingModel):
+class AdditiveModel(ReadingMethods, keras.Model):
     """A generalized additive model with smooth interactions of any order, as a Keras model.
 
     Args:
         formula: e.g. `"y ~ s(x1) + ahofm(x1, x2, x3, D=3, F=5, df=15)"`.
         data: data frame or dict of columns that knots, levels, centring and penalties are learned
-            from; not kept.
+            from; not kept. Without the response among them its units are learned in the first fit.
         family: `"gaussian"`, `"bernoulli"`, `"poisson"` or `"gamma"`.
         df_kind: definition of degrees of freedom: `"2H-HH"` (tr(2H - H'H)) or `"H"` (tr H).
         extrapolation: outside the training range `"clip"`, go on `"linear"`, or raise an `"error"`.
         seed: of the factors' start, the validation split and the shuffling.
+        starts: for the average of how many fits there is room; `"auto"` for as many as `fit` takes by
+            default with as many rows as `data` has.
         state: what was learned, as JSON; given instead of `data` when a saved model is loaded.
 
     Raises:
@@ -97,6 +99,7 @@ class AdditiveModel(ReadingMethods, RememberingModel):
         df_kind: str = "2H-HH",
         extrapolation: str = "clip",
         seed: int = 0,
+        starts: Any = AUTO,
         state: Mapping[str, Any] | None = None,
         name: str = "additive_model",
         **kwargs: Any,
@@ -106,41 +109,46 @@ class AdditiveModel(ReadingMethods, RememberingModel):
         check_choice("df_kind", df_kind, DF_KINDS)
         check_choice("extrapolation", extrapolation, EXTRAPOLATIONS)
         check_given(0, seed=seed)
-        known = ("formula", "data", "family", "df_kind", "extrapolation", "seed", "name")
+        known = ("formula", "data", "family", "df_kind", "extrapolation", "seed", "starts", "name")
         others = {key: value for key, value in kwargs.items() if key not in ("trainable", "dtype")}
         check_unknown(others, known, "AdditiveModel()")
         if state is None:
             state = learn_state(formula, data, get_family(family), df_kind, extrapolation)
         design = Design.from_json(state["design"])
-        graph = build_graph(design, family, state["shift"], state["scale"], seed)
-        inputs = {tensor.name: tensor for tensor in graph.inputs.values()}
-        super().__init__(inputs=inputs, outputs=graph.response, name=name, **kwargs)
+        room = make_room(design, state.get("starts", starts))
+        shift, scale = (0.0 if state[unit] is None else state[unit] for unit in ("shift", "scale"))
+        # Columns keep their digits: only the places that follow from them have the weights' precision.
+        super().__init__(name=name, autocast=False, **kwargs)
         self.formula = state["formula"]
         self.family = get_family(family)
         self.design = design
         self.df_kind = df_kind
         self.extrapolation = extrapolation
         self.seed = seed
-        self.begin_memory(state)
-        self._graph = graph
-        self._reader = RowReader(design, self.family, self.response, extrapolation, Encoder(graph))
-        self._named_outputs = Outputs(graph, design, self.scale)
+        self.room = room
+        self._graph = graph = build_graph(design, family, shift, scale, seed, room)
+        inputs = {tensor.name: tensor for tensor in graph.inputs.values()}
+        self.network = keras.Model(inputs, graph.response, name=f"{name}_network")
         self.from_encoded = keras.Function(graph.encoded, graph.response)
-        self.start_mark = self.weights_mark()
-        self._posterior: Posterior | None = None
-        if state.get("posterior") or count_posterior(design) <= _SMALL_POSTERIOR:
-            self.attach_posterior(int(state.get("posterior") or design.starts))
+        self.posterior: Posterior | None = None
+        variances = None
+        if largest_block(design).size <= LARGEST_BLOCK:
+            self.posterior, variances = build_posterior(graph, design, room)
+        response = Expression.from_json(state["response"])
+        self._reader = RowReader(design, self.family, response, extrapolation, Encoder(graph))
+        self._outputs = Outputs(graph, design, self.posterior, variances)
+        fit = state.get("fit")
+        self._last_fit = None if fit is None else FitResult.from_json(fit)
+        self._sample: Sample | None = None
+        self.built = True
         self.compile()
+
+    # What the model knows
 
     @property
     def response(self) -> Expression:
         """The response as an expression of raw columns: `y`, or `log(y)`."""
-        return Expression.from_json(self.recall("response"))
-
-    @property
-    def scale(self) -> float:
-        """Scale of the response inside the model."""
-        return float(self.recall("scale"))
+        return self._reader.response
 
     @property
     def predictor(self) -> Predictor:
@@ -148,61 +156,161 @@ class AdditiveModel(ReadingMethods, RememberingModel):
         return self._graph.predictor
 
     @property
-    def posterior(self) -> Posterior | None:
-        """The layer that holds the posterior of all coefficients; says nothing before a fit."""
-        return self._posterior
+    def shift(self) -> float:
+        """Where the intercept starts, in units of the link."""
+        return float(self.predictor.shift)
+
+    @property
+    def scale(self) -> float:
+        """Scale of the response inside the model; 0 until a response was seen."""
+        return float(self.predictor.scale)
+
+    @property
+    def intercept(self) -> float:
+        """The intercept in units of the link: the predictor where every term is 0; 0 without one."""
+        bias = self.predictor.bias
+        return 0.0 if bias is None else self.shift + self.scale * float(bias)
 
     @property
     def has_posterior(self) -> bool:
         """Whether a posterior of the weights is known, from a fit or a file."""
-        return self._posterior is not None and float(self._posterior.dispersion) > 0
+        return self.posterior is not None and self.posterior.is_known
 
-    def attach_posterior(self, starts: int = 1) -> Posterior:
-        """The layer that holds the posterior; made where there is none.
+    @property
+    def starts(self) -> int:
+        """Number of fits whose factors the model has, side by side."""
+        if self.posterior is not None and self.posterior.is_known:
+            return self.posterior.starts_in_use
+        orders = (order for layout in self.design.layout.values() for order in layout.orders)
+        return max((self.get_layer(order.name).starts_in_use for order in orders), default=1)
 
-        Args:
-            starts: of how many fits the factors have covariances of their own, see `use_starts`.
-        """
-        if self._posterior is None:
-            self._posterior, variance = attach_posterior(self._graph, self.design, starts)
-            self._named_outputs.use_posterior(self._posterior, variance)
-        elif self._posterior.starts != starts:
-            self._posterior.resize(self._ranks(), starts)
-            self._named_outputs.forget_functions()
-        self.remember(posterior=starts)
-        return self._posterior
+    @property
+    def is_fitted(self) -> bool:
+        """Whether a fit, or weights that a fit had set, came into the model."""
+        return bool(float(self.predictor.fitted))
 
-    def _ranks(self) -> list[int]:
-        """Number of factors of all orders of all interaction terms."""
-        return [order.slots for order in self.design.layout.only.orders]
+    @property
+    def last_fit(self) -> FitResult | None:
+        """The last fit of this model, finished or not, if the weights are still those of its end."""
+        last = self._last_fit
+        return last if last is not None and last.weights_hash == self.weights_hash() else None
 
-    def use_starts(self, starts: int) -> None:
-        """Make room for the factors of several fits, whose average the model is to be.
+    @property
+    def fit_result(self) -> FitResult | None:
+        """How the fit went that set the weights; None where none of this model did, to its end."""
+        last = self.last_fit
+        return last if last is not None and last.finished else None
 
-        Where the room changes, weights and posterior of the interactions start anew.
-        """
-        check_given(1, starts=starts)
-        if starts == self.design.starts:
-            return
-        self.design = self.design.with_starts(starts)
-        self.remember(design=self.design.to_json())
-        layout = self.design.layout.only
-        for name in dict.fromkeys(order.name for order in layout.orders):
-            slots = [order.slots for order in layout.orders if order.name == name]
-            self.get_layer(name).resize(slots)
-        self._named_outputs.forget_functions()
-        if self._posterior is not None:
-            self._posterior.resize(self._ranks(), starts)
-            self.remember(posterior=starts)
-        self.renew_optimizer()
+    @property
+    def sample(self) -> Sample | None:
+        """Some of the rows of that fit; None after loading: a file holds no rows."""
+        return None if self._sample is None or self.fit_result is None else self._sample
+
+    def keep_fit(self, result: FitResult, sample: Sample | None) -> None:
+        """Keep what a fit leaves behind: its result in the model's files, rows in memory only."""
+        self.predictor.fitted.assign(1.0)
+        self._last_fit = replace(result, weights_hash=self.weights_hash())
+        self._sample = sample
+
+    def fitted_layers(self) -> list[keras.Layer]:
+        """The layers whose weights a fit sets."""
+        return [self.predictor, *(self.get_layer(name) for name in self._graph.contributions)]
+
+    def weights_hash(self) -> str:
+        """A short text that differs where weights do."""
+        return hash_weights(self.fitted_layers())
+
+    @property
+    def encoded_names(self) -> list[str]:
+        """What encoded rows hold, in the order in which the network takes it."""
+        return list(self._graph.encoders)
 
     def read_inputs(self, data: Any) -> dict[str, np.ndarray]:
         """The model's raw columns of some data, checked."""
         return read_inputs(self.design, data, self.extrapolation)
 
-    def fitted_layers(self) -> list[keras.Layer]:
-        """The layers whose weights a fit sets."""
-        return [self.predictor, *(self.get_layer(name) for name in self._graph.contributions)]
+    # What Keras asks of a model
+
+    def get_layer(self, name: str | None = None, index: int | None = None) -> keras.Layer:
+        """A layer of the network, by name or index; the posterior by name."""
+        if self.posterior is not None and name == self.posterior.name:
+            return self.posterior
+        return self.network.get_layer(name, index)
+
+    def summary(self, *args: Any, expand_nested: bool = True, **kwargs: Any) -> None:
+        """`keras.Model.summary`, with the layers of the network."""
+        super().summary(*args, expand_nested=expand_nested, **kwargs)
+
+    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
+        """Mean response of raw columns (a dict), or of rows that were encoded before (a tuple)."""
+        if isinstance(inputs, Mapping):
+            return self.network.call(inputs, training=training, mask=mask)
+        if not isinstance(inputs, tuple | list):
+            raise DataError(
+                f"A call takes a dict of tensors, not a {type(inputs).__name__}. Use `predict`."
+            )
+        return self.from_encoded(list(inputs))
+
+    def compile(
+        self,
+        optimizer: Any = None,
+        loss: Any = None,
+        metrics: Any = None,
+        weighted_metrics: Any = None,
+        jit_compile: Any = True,
+        **kwargs: Any,
+    ) -> None:
+        """`keras.Model.compile` with this model's optimizer, loss and deviance as defaults.
+
+        Training runs on encoded rows, which hold no texts, so it is compiled by default.
+        """
+        family = self.family.name
+        self.own_compile = optimizer is not None or loss is not None
+        weighted_metrics = weighted_metrics or [Deviance(family)]
+        watched = any(isinstance(metric, Deviance) for metric in weighted_metrics)
+        self.monitor = "deviance" if watched else "loss"
+        super().compile(
+            optimizer=optimizer or make_optimizer(),
+            loss=loss or HalfDeviance(family, self.predictor.scale),
+            metrics=metrics,
+            weighted_metrics=weighted_metrics,
+            jit_compile=jit_compile,
+            **kwargs,
+        )
+        # A saved model has its optimizer's variables, fitted or not: loading expects them.
+        self.optimizer.build(self.trainable_variables)
+
+    def get_compile_config(self) -> dict[str, Any]:
+        return {**super().get_compile_config(), "own_compile": self.own_compile}
+
+    def compile_from_config(self, config: dict[str, Any]) -> None:
+        rest = {key: value for key, value in config.items() if key != "own_compile"}
+        arguments = keras.saving.deserialize_keras_object(rest)
+        if isinstance(arguments.get("loss"), HalfDeviance):
+            arguments["loss"] = None  # that of the scale that this model has
+        self.compile(**arguments)
+        self.own_compile = bool(config.get("own_compile"))
+
+    def train_on_batch(self, *args: Any, **kwargs: Any) -> Any:
+        """`keras.Model.train_on_batch` on a dict of raw columns; ends what intervals rest on."""
+        if not self.scale:
+            raise DataError(
+                "The model has not seen its response yet: call `fit` before `train_on_batch`."
+            )
+        forget_posterior(self)
+        self.predictor.fitted.assign(1.0)
+        return super().train_on_batch(*args, **kwargs)
+
+    def set_weights(self, weights: Any) -> None:
+        """`keras.Model.set_weights`, with the posterior."""
+        super().set_weights(weights)
+        if self.posterior is not None:
+            self.posterior.refresh()
+
+    def load_weights(self, filepath: Any, skip_mismatch: bool = False, **kwargs: Any) -> None:
+        """`keras.Model.load_weights`, with the posterior; where they do not fit nothing changes."""
+        with loading_weights(self, filepath):
+            super().load_weights(filepath, skip_mismatch=skip_mismatch, **kwargs)
 
     def fit(  # type: ignore[override]
         self,
@@ -297,35 +405,10 @@ class AdditiveModel(ReadingMethods, RememberingModel):
         Returns:
             `(n,)` array, or a data frame.
         """
-        check_choice("type", type, PREDICTION_TYPES)
-        check_verbose(verbose)
-        check_whole(1, batch_size=batch_size, steps=steps)
-        wanted = "terms" if type == "terms" else "mean"
-        if interval is not None:
-            check_interval(self, type, interval, method, calibration)
-            wanted = "uncertainty" if self.has_posterior else "mean"
-        plain = type == "response" and interval is None
-        if check_callbacks(callbacks) and not plain:
-            raise DataError('`callbacks` of `predict` go with type="response" and no interval.')
-        rows, size = self._reader.without_response(x), batch_size or PREDICTION_ROWS
-        warn_if_unfitted(self)
-        with own_errors():
-            if plain and (callbacks or verbose):  # Keras' own loop knows how to show and call them
-                if not isinstance(rows, tf.data.Dataset):
-                    rows = batch_rows((rows,), size)
-                with self.one_step_an_execution():
-                    return super().predict(rows, verbose=verbose, steps=steps, callbacks=callbacks)
-            predicted = self._named_outputs.run(wanted, batches_of(rows, size, steps))
-            if interval is not None and method == CONFORMAL:
-                rows = self._reader.validation(calibration)
-                scores = calibration_scores(rows, self._named_outputs, self.family, wanted)
-                mean, spread = mean_and_spread(predicted, self.family)
-                return with_index(conformal_band(self.family, mean, spread, scores, interval), x)
-        if interval is not None:
-            return with_index(interval_frame(predicted, self.family, type, interval), x)
-        if type == "terms":
-            return with_index(terms_frame(predicted, self.intercept), x)
-        return predicted[type]
+        request = PredictRequest(
+            x, batch_size, verbose, steps, callbacks, type, interval, method, calibration
+        )
+        return run_predict(self, self._reader, self._outputs, request, super().predict)
 
     def evaluate(  # type: ignore[override]
         self,
@@ -347,9 +430,11 @@ class AdditiveModel(ReadingMethods, RememberingModel):
             check_unknown(kwargs, ("steps", "callbacks", "return_dict"), "evaluate()")
             check_callbacks(kwargs.get("callbacks"))
             rows = self._reader.with_response(x, y, sample_weight)
+            if not self.scale:
+                raise NotFittedError("The model has not seen its response yet: call `fit` first.")
             if isinstance(rows, Rows):
                 rows = batch_rows(rows.with_mean_weight_1().as_tuple(), batch_size or PREDICTION_ROWS)
-        with own_errors(), self.one_step_an_execution():
+        with own_errors(), one_step_an_execution(self):
             return super().evaluate(rows, verbose=verbose, **kwargs)
 
     def save(
@@ -368,7 +453,7 @@ class AdditiveModel(ReadingMethods, RememberingModel):
         standard error of the link and the dispersion. An interrupted export leaves what was there.
         """
         check_export(kwargs)
-        endpoints = self._named_outputs.endpoints(with_uncertainty=self.has_posterior)
+        endpoints = self._outputs.endpoints(with_uncertainty=self.has_posterior)
         with written_whole(filepath, folder_with="saved_model.pb") as path:
             export_saved_model(self._graph.inputs, endpoints, path)
 
@@ -380,22 +465,27 @@ class AdditiveModel(ReadingMethods, RememberingModel):
             "df_kind": self.df_kind,
             "extrapolation": self.extrapolation,
             "seed": self.seed,
-            "state": {**self.facts, "own_compile": self.own_compile},
+            "state": self._state(),
             "name": self.name,
+        }
+
+    def _state(self) -> dict[str, Any]:
+        """What was learned, as JSON."""
+        known = self.scale > 0
+        return {
+            "formula": self.formula,
+            "response": self.response.to_json(),
+            "design": json.loads(json.dumps(self.design.to_json())),  # no tuples
+            "shift": self.shift if known else None,
+            "scale": self.scale if known else None,
+            "starts": self.room,
+            "fit": None if self._last_fit is None else self._last_fit.to_json(),
         }
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> AdditiveModel:
         with reading_config(config):
             return cls(**{key: value for key, value in config.items() if key != "format_version"})
-
-    @property
-    def intercept(self) -> float:
-        """The intercept in units of the link: the predictor where every term is 0; 0 without one."""
-        layer = self._graph.predictor
-        if layer.bias is None:
-            return 0.0
-        return layer.shift + layer.scale * float(layer.bias.numpy())
 
     def __repr__(self) -> str:
         return f"<AdditiveModel {self.family.name}({self.family.link}): {self.formula}>"

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from ahofm_keras.data import column_names
-from ahofm_keras.errors import DataError, warn
+from ahofm_keras.errors import DataError, NotFittedError, warn
 from ahofm_keras.families import Family
 from ahofm_keras.model.reading import as_response, read_response
-from ahofm_keras.transforms import Expression
+from ahofm_keras.transforms import Expression, is_learned
 
 
 def response_of(
@@ -27,6 +27,10 @@ def response_of(
         tell: whether to warn of what was put in order, or stands there twice.
     """
     if y is None:
+        if not is_learned(expression):
+            raise NotFittedError(
+                f"The model has not seen its response `{expression}` yet: call `fit` first."
+            )
         return read_response(data, expression, family)
     if isinstance(y, str):
         raise DataError(

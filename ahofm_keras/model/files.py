@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from math import isfinite, isnan
@@ -13,9 +14,9 @@ import numpy as np
 from ahofm_keras.errors import AhofmError, DataError
 from ahofm_keras.model.arguments import check_unknown
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 _LINE = 150
-_FACTS = ("formula", "response", "design", "shift", "scale")
+_FACTS = ("formula", "response", "design", "shift", "scale", "starts")
 
 
 def check_save(filepath: Any, overwrite: bool) -> None:
@@ -48,6 +49,8 @@ def _check_config(config: Mapping[str, Any]) -> None:
         raise damaged(f"its state has no `{missing[0]}`")
     for fact in ("shift", "scale"):
         value = state[fact]
+        if value is None and state["shift"] is state["scale"]:
+            continue  # no response was seen yet
         if not isinstance(value, int | float) or not isfinite(value) or (fact == "scale" and value <= 0):
             raise damaged(f"its `{fact}` is {value!r}")
     place = _place_of_nan(state["design"], "design")
@@ -100,3 +103,21 @@ def brief(error: BaseException) -> str:
     """An error of others in one line."""
     said = str(error).strip().partition("\n")[0]
     return f"{type(error).__name__}: {said[:_LINE]}{'...' if said[_LINE:] else ''}"
+
+
+@contextmanager
+def loading_weights(model: Any, filepath: Any) -> Iterator[None]:
+    """Load weights into a model; where they do not fit it stays as it was, and the error says why."""
+    before = model.get_weights()
+    try:
+        yield
+    except BaseException as error:
+        model.set_weights(before)
+        misfit = isinstance(error, ValueError) and re.search("shape|not be loaded", str(error))
+        if not misfit:
+            raise
+        raise DataError(
+            f"The weights in {str(filepath)!r} have other shapes than those of this model. Make the "
+            "model with the formula, the data and the `starts` of the one that they come from; a file "
+            "of `model.save` needs none of them."
+        ) from error

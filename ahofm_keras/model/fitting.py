@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import keras
@@ -23,24 +22,23 @@ from ahofm_keras.model.arguments import (
     check_verbose,
     check_whole,
 )
+from ahofm_keras.model.fit_result import FitResult, hash_rows, measure_fit
 from ahofm_keras.model.reading import check_varies, split_off
-from ahofm_keras.model.record import FitRecord, measure_fit
+from ahofm_keras.model.response import learn_expression_of_response, learn_units_of_response
 from ahofm_keras.model.rows import RowReader
+from ahofm_keras.model.starts import check_room, most_starts
 from ahofm_keras.model.streams import own_errors
 from ahofm_keras.solvers import AUTO, SOLVERS, FitJob, choose_solver
 from ahofm_keras.solvers.choice import MINI_BATCHES, check_solver
-from ahofm_keras.solvers.job import ASTRAY, NOT_CONVERGED, Rows, is_no_worse
+from ahofm_keras.solvers.job import ASTRAY, Rows, is_no_worse
 from ahofm_keras.solvers.laplace import can_have_laplace, write_laplace
 from ahofm_keras.solvers.posterior import forget_posterior
 
 VALIDATION_SHARE = 0.15
+VARIATIONAL = "variational"
 LAPLACE = "laplace"
 # Beyond this share of the rows as degrees of freedom there is no noise left to learn from.
 _SATURATED = 0.9
-# Starts are added until they agree, to so many at most and so many rows in all of them together: the
-# fewer rows there are, the more a fit depends on its start, and the sooner it is done.
-MOST_STARTS = 12
-ROWS_OF_STARTS = 40_000
 
 
 @dataclass(frozen=True)
@@ -115,80 +113,69 @@ def run_fit(model: Any, reader: RowReader, request: FitRequest) -> keras.callbac
     if not model.response.is_column:
         request.tell(f"Fitting {model.response}: predictions are on the scale of {model.response}.")
     solver = pick_solver(model, request)
+    learn_expression_of_response(model, reader, request)
     rows = reader.with_response(request.x, request.y, request.sample_weight)
     training, validation = split_rows(model, reader, rows, request, solver)
-    with _no_record_if_interrupted(model):
-        return _run(model, reader, request, solver, rows, training, validation)
+    learn_units_of_response(model, rows, request)
+    job = make_job(training, validation, request, model, solver)
+    if not request.trains:
+        with own_errors():
+            return SOLVERS[solver](model, job).history
+    mark = hash_rows(rows, request.class_weight) if isinstance(rows, Rows) else None
+    with _interruptions_noted(model, solver, mark):
+        return _run(model, reader, request, job, solver, mark)
 
 
 def _run(
-    model: Any,
-    reader: RowReader,
-    request: FitRequest,
-    solver: str,
-    rows: Rows | tf.data.Dataset,
-    training: Rows | tf.data.Dataset,
-    validation: Rows | tf.data.Dataset | None,
+    model: Any, reader: RowReader, request: FitRequest, job: FitJob, solver: str, mark: str | None
 ) -> keras.callbacks.History:
-    mark = _look_back(model, rows, request, solver) if request.trains else None
-    job = make_job(training, validation, request, model, solver)
-    laplace = solver != "variational" and can_have_laplace(model, job)
-    if request.trains and (laplace or solver == "variational"):
-        # Before callbacks look at the weights: these stay the same arrays.
-        model.attach_posterior()
-        if solver == "variational" and not job.until_agreed:
-            model.use_starts(job.restarts + 1)
+    _look_back(model, mark, request, solver)
+    if request.restarts == AUTO and _may_average(model, job.training, request, solver):
+        job = replace(job, restarts=_most_starts(model, job.training) - 1, until_agreed=True)
+    laplace = solver != VARIATIONAL and can_have_laplace(model, job)
     began = time.perf_counter()
     with noting() as notes, own_errors():
-        history = SOLVERS[solver](model, job)
-        if solver == "variational":
-            _warn_of_saturation(history, training)
-        elif request.trains and laplace:
+        outcome = SOLVERS[solver](model, job)
+        if solver == VARIATIONAL:
+            _warn_of_saturation(outcome.history, job.training)
+        elif laplace:
             write_laplace(model, job)
-        if request.trains:
-            posterior_by = solver if solver == "variational" else LAPLACE
-            model.remember(posterior_by=posterior_by, fitted_to=mark)
-            seconds = time.perf_counter() - began
-            _leave_record(model, reader, request, job, solver, history, seconds, notes)
-    return history
+        seconds = time.perf_counter() - began
+        figures = measure_fit(model, job.training) if isinstance(job.training, Rows) else {}
+        converged = outcome.converged and (not figures or _is_worth_something(model, job, figures))
+        classes = request.class_weight
+        result = FitResult(
+            solver, len(outcome.history.epoch), seconds, converged, tuple(dict.fromkeys(notes)),
+            class_weight=None if classes is None else (float(classes[0]), float(classes[1])),
+            posterior=_source_of_posterior(model, solver), rows_hash=mark, **figures,
+        )  # fmt: skip
+    sample = reader.sample(request.x, request.y, request.sample_weight, request.seed)
+    model.keep_fit(result, sample)
+    return outcome.history
+
+
+def _source_of_posterior(model: Any, solver: str) -> str | None:
+    if not model.has_posterior:
+        return None
+    return solver if solver == VARIATIONAL else LAPLACE
 
 
 @contextmanager
-def _no_record_if_interrupted(model: Any) -> Iterator[None]:
-    """A fit that is interrupted, or fails, leaves no record of an earlier one beside other weights."""
-    weights, rows = model.weights_mark(), model.recall("fitted_to")
+def _interruptions_noted(model: Any, solver: str, mark: str | None) -> Iterator[None]:
+    """A fit that is interrupted, or fails, leaves no result of an earlier one beside other weights."""
+    weights, fitted = model.weights_hash(), float(model.predictor.fitted)
+    model.predictor.fitted.assign(1.0)  # so it is in what callbacks save
     try:
         yield
     except BaseException:
-        if model.weights_mark() == weights:
-            model.remember(fitted_to=rows)
-        else:
-            model.forget_record()
+        model.predictor.fitted.assign(fitted)
+        if model.weights_hash() != weights:
+            source = _source_of_posterior(model, solver)
+            unfinished = FitResult(
+                solver, 0, 0.0, False, (), posterior=source, rows_hash=mark, finished=False
+            )
+            model.keep_fit(unfinished, None)
         raise
-
-
-def _leave_record(
-    model: Any,
-    reader: RowReader,
-    request: FitRequest,
-    job: FitJob,
-    solver: str,
-    history: keras.callbacks.History,
-    seconds: float,
-    notes: list[str],
-) -> None:
-    """Keep what readers of the model will ask for."""
-    figures = measure_fit(model, job.training) if isinstance(job.training, Rows) else {}
-    converged = not any(note.startswith((NOT_CONVERGED, ASTRAY)) for note in notes)
-    if converged and figures:
-        converged = _is_worth_something(model, job, figures)
-    classes = request.class_weight
-    record = FitRecord(
-        solver, len(history.epoch), seconds, converged, tuple(dict.fromkeys(notes)),
-        class_weight=None if classes is None else (float(classes[0]), float(classes[1])), **figures,
-    )  # fmt: skip
-    sample = reader.sample(request.x, request.y, request.sample_weight, request.seed)
-    model.keep_record(record, sample)
 
 
 def _is_worth_something(model: Any, job: FitJob, figures: dict[str, Any]) -> bool:
@@ -266,9 +253,9 @@ def make_job(
     solver: str,
 ) -> FitJob:
     """What a solver needs to know of a request."""
-    until_agreed = request.restarts == AUTO and _may_average(model, training, request, solver)
-    given = 0 if request.restarts == AUTO else int(request.restarts)
-    most = _most_starts(training) - 1 if until_agreed else given
+    restarts = 0 if request.restarts == AUTO else int(request.restarts)
+    if solver == VARIATIONAL:
+        check_room(model.design, model.room, restarts + 1)
     return FitJob(
         training,
         validation,
@@ -281,8 +268,7 @@ def make_job(
         steps_per_epoch=request.steps_per_epoch,
         validation_steps=request.validation_steps,
         validation_batch_size=request.validation_batch_size,
-        restarts=most,
-        until_agreed=until_agreed,
+        restarts=restarts,
         monitor=model.monitor,
         keras_arguments={
             "class_weight": request.class_weight,
@@ -296,38 +282,40 @@ def _may_average(model: Any, training: Rows | tf.data.Dataset, request: FitReque
     """Whether starts are averaged by default; `AdditiveModel.fit` says when."""
     followed = request.epochs is not None or bool(request.callbacks)
     interacting = bool(model.design.layout.only.orders)
-    goes_on = model.has_posterior and model.design.starts == 1
-    affordable = _most_starts(training) > 1
-    return solver == "variational" and interacting and affordable and not followed and not goes_on
+    goes_on = model.has_posterior  # what is not gone on from was forgotten
+    affordable = _most_starts(model, training) > 1
+    return solver == VARIATIONAL and interacting and affordable and not followed and not goes_on
 
 
-def _most_starts(training: Rows | tf.data.Dataset) -> int:
-    return min(MOST_STARTS, ROWS_OF_STARTS // len(training)) if isinstance(training, Rows) else 1
+def _most_starts(model: Any, training: Rows | tf.data.Dataset) -> int:
+    return min(model.room, most_starts(len(training))) if isinstance(training, Rows) else 1
 
 
-def _look_back(model: Any, rows: Rows | tf.data.Dataset, request: FitRequest, solver: str) -> str | None:
-    """Of an earlier fit, keep only what may be gone on from; a text that tells these rows from others.
+def _look_back(model: Any, mark: str | None, request: FitRequest, solver: str) -> None:
+    """Of an earlier fit, keep only what may be gone on from.
 
     What was switched off on other rows may be needed on these, so the variational solver starts anew
     there, as it does from weights that are not those of a fit here. It does too for further starts and
     after an average, because a fit that goes on is one fit.
+
+    Args:
+        model: to be fitted.
+        mark: tells the rows from others.
+        request: what the user asked for.
+        solver: its name.
     """
-    mark = fingerprint(rows, request.class_weight) if isinstance(rows, Rows) else None
-    other = model.recall("fitted_to") not in (None, mark)
-    if solver != "variational":
+    last = model.last_fit
+    other = last is not None and last.rows_hash not in (None, mark)
+    if solver != VARIATIONAL:
         if other and not request.asks_for_starts:
             _warn_of_switched_off(model, solver)
     elif model.has_posterior:
-        given = not model.has_fits_weights
-        if other or given:
-            what = "weights" if given else "rows"
+        if other or last is None:
+            what = "rows" if other else "weights"
             request.tell(f"The {what} are not those of the last fit: starting anew.")
-        if other or given or request.asks_for_starts or model.recall("posterior_by") == LAPLACE:
+        several = request.asks_for_starts or model.starts > 1
+        if other or last is None or several or last.posterior == LAPLACE:
             forget_posterior(model)
-    if solver == "variational":
-        model.use_starts(1)
-    model.remember(fitted_to=mark)
-    return mark
 
 
 def _warn_of_switched_off(model: Any, solver: str) -> None:
@@ -335,21 +323,13 @@ def _warn_of_switched_off(model: Any, solver: str) -> None:
     off = [
         f"`{order.label}`"
         for order in model.design.layout.only.orders
-        if not np.any(model.get_layer(order.name).factors[order.index])
+        if not np.any(model.get_layer(order.name).coordinates(order.index))
     ]
     if off:
         warn(
             f'{", ".join(off)}: switched off by a fit to other rows, and solver="{solver}" goes on from '
             "there. Make a new model to fit all interactions."
         )
-
-
-def fingerprint(rows: Rows, class_weight: Any) -> str:
-    """A short text that differs where rows do."""
-    digest = hashlib.blake2b(repr(class_weight).encode(), digest_size=16)
-    for array in (*rows.encoded, rows.y, *([] if rows.weight is None else [rows.weight])):
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
 
 
 def _warn_of_saturation(history: keras.callbacks.History, training: Rows) -> None:

@@ -48,6 +48,7 @@ class TermInputs:
         columns: design columns of all terms `(n, C)`, or None.
         sources: what the design knows of both.
         seed: of random weights.
+        starts: of how many fits there is room for the factors.
     """
 
     def __init__(
@@ -57,7 +58,9 @@ class TermInputs:
         columns: Tensor | None,
         sources: Sources,
         seed: int,
+        starts: int = 1,
     ) -> None:
+        self.starts = starts
         self.raw = raw
         self.bases = bases
         self.columns = columns
@@ -119,15 +122,17 @@ class Graph:
         return [tensor for _, tensor in self.encoders.values()]
 
 
-def build_graph(design: Design, family: str, shift: float, scale: float, seed: int) -> Graph:
-    """Connect the layers of all terms."""
+def build_graph(
+    design: Design, family: str, shift: float, scale: float, seed: int, starts: int = 1
+) -> Graph:
+    """Connect the layers of all terms; interactions have room for the factors of some starts."""
     inputs = _inputs(design)
     taken = {tensor.name for tensor in inputs.values()} | {term.name for term in design.terms}
     free = partial(_free_name, taken=taken)
     encoders: dict[str, tuple[RawColumns, Tensor]] = {}
     bases = _expand_bases(design, inputs, encoders, free)
     columns = _design_columns(design, inputs, encoders, free)
-    sources = TermInputs(inputs, bases, columns, design.sources, seed)
+    sources = TermInputs(inputs, bases, columns, design.sources, seed, starts)
     contributions: dict[str, Tensor] = {}
     predictors: dict[str, Predictor] = {}
     links: dict[str, Tensor] = {}
@@ -254,20 +259,21 @@ def count_posterior(design: Design) -> int:
     return total
 
 
-def attach_posterior(graph: Graph, design: Design, starts: int) -> tuple[Posterior, Tensor]:
+def build_posterior(graph: Graph, design: Design, starts: int) -> tuple[Posterior, Tensor]:
     """The layer that holds the posterior of all coefficients, and the variance of the predictor.
 
     Args:
         graph: of the model.
         design: of the model.
-        starts: how many fits' factors have covariances of their own.
+        starts: of how many fits there is room for the factors.
     """
     layout, intercept = design.layout.only, int(design.only.intercept)
     layer = Posterior(
         bool(intercept),
         layout.unpenalised - intercept,
         [_penalised(span.block, graph.bases) for span in layout.penalised],
-        [_order(order, starts, graph.bases) for order in layout.orders],
+        [_order(order, graph.bases) for order in layout.orders],
+        starts,
         name="posterior",
     )
     return layer, layer(graph.bases.tensors, graph.columns)
@@ -283,11 +289,10 @@ def _penalised(block: Columns, bases: Bases) -> dict[str, Any]:
     }
 
 
-def _order(order: InteractionOrder, starts: int, bases: Bases) -> dict[str, Any]:
+def _order(order: InteractionOrder, bases: Bases) -> dict[str, Any]:
     return {
         "order": order.order,
-        "rank": order.slots,
-        "starts": starts,
+        "rank": order.rank,
         "features": [list(bases.place[position]) for position in order.positions],
         "transforms": [feature.transform for feature in order.features],
     }

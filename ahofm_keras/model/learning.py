@@ -16,7 +16,7 @@ from ahofm_keras.families import Family
 from ahofm_keras.formula import Formula, parse_formula
 from ahofm_keras.model.reading import learn_response, read_response_columns
 from ahofm_keras.terms import fit_terms
-from ahofm_keras.transforms import quote_column
+from ahofm_keras.transforms import Expression, quote_column
 
 # Fewer rows may agree by chance.
 _ROWS_OF_COPIES = 10
@@ -40,21 +40,22 @@ def learn_state(
 
     Returns:
         A dict with the `formula` with `.` written out, the `response` expression, the `design`, and
-        `shift` and `scale`, between which and the response's own units the predictor translates.
+        `shift` and `scale`, between which and the response's own units the predictor translates; None
+        where the data has no response.
     """
     if data is None:
         raise DataError("`AdditiveModel` needs data to learn its bases from: pass `data=`.")
     parsed = parse_formula(formula, column_names(data))
     columns = read_columns(data, parsed.columns())
     kinds = {name: kind_of(values) for name, values in columns.items()}
-    response, y = learn_response(data, parsed.response, family)
-    rows = len(next(iter(columns.values())))
-    if len(y) != rows:
-        raise DataError(f"The response has {len(y)} values, the data {rows} rows.")
-    if family.name == "gaussian" and ((y == 0) | (y == 1)).all():
-        warn(f'The response `{response}` is 0 or 1: `family="bernoulli"` models its probability.')
+    response, y = parsed.response, None
+    if set(response.columns()) <= set(column_names(data)):
+        response, y = learn_response(data, response, family)
+        rows = len(next(iter(columns.values()), y))
+        if len(y) != rows:
+            raise DataError(f"The response has {len(y)} values, the data {rows} rows.")
+        warn_of_response(parsed, data, response, y, family)
     _warn_of_offsets_as_features(parsed)
-    _warn_of_copies(parsed, columns, {str(response): y} | read_response_columns(data, response))
     levels = read_levels(data, columns)
     _warn_of_numbers_as_texts(parsed, {name: columns[name] for name in columns if name not in levels})
     # Matrices of bases are small: threads that wait for each other take longer than one alone.
@@ -63,15 +64,37 @@ def learn_state(
             parsed, columns, kinds, levels=levels, df_kind=df_kind, extrapolation=extrapolation
         )
     offset = design.only.offset(columns) if design.only.offsets else 0.0
+    shift, scale = (None, None) if y is None else learn_units(y, offset, family, parsed.intercept)
     state = {
         "formula": parsed.text,
         "response": response.to_json(),
         "design": design.to_json(),
-        "shift": family.start(y, offset) if parsed.intercept else 0.0,
-        "scale": float(np.std(y - offset)) if family.scaled else 1.0,
+        "shift": shift,
+        "scale": scale,
     }
     # Keras writes tuples in a form of its own; as JSON there are only lists.
     return json.loads(json.dumps(state))
+
+
+def learn_units(
+    y: np.ndarray, offset: np.ndarray | float, family: Family, intercept: bool
+) -> tuple[float, float]:
+    """Shift and scale, between which and the response's own units the predictor translates."""
+    shift = family.start(y, offset) if intercept else 0.0
+    return shift, float(np.std(y - offset)) if family.scaled else 1.0
+
+
+def warn_of_response(
+    formula: Formula, data: Any, response: Expression, y: np.ndarray, family: Family
+) -> None:
+    """Of a response that another family serves better, or that a feature tells exactly."""
+    if family.name == "gaussian" and ((y == 0) | (y == 1)).all():
+        warn(f'The response `{response}` is 0 or 1: `family="bernoulli"` models its probability.')
+    columns = read_columns(data, _feature_columns(formula))
+    responses = {str(response): y}
+    if set(response.columns()) <= set(column_names(data)):
+        responses |= read_response_columns(data, response)
+    _warn_of_copies(formula, columns, responses)
 
 
 def _feature_columns(formula: Formula) -> list[str]:

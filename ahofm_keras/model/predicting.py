@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import keras
@@ -10,12 +12,21 @@ import numpy as np
 import pandas as pd
 import tensorflow as tf
 
+from ahofm_keras.data import batch_rows
 from ahofm_keras.errors import DataError, NotFittedError, warn
 from ahofm_keras.families import Family
-from ahofm_keras.intervals import band_of_link, band_of_mean, predictive_spread
+from ahofm_keras.intervals import band_of_link, band_of_mean, conformal_band, predictive_spread
 from ahofm_keras.layers import Posterior
-from ahofm_keras.model.arguments import check_choice, check_level
+from ahofm_keras.model.arguments import (
+    check_callbacks,
+    check_choice,
+    check_level,
+    check_verbose,
+    check_whole,
+)
 from ahofm_keras.model.graph import Graph
+from ahofm_keras.model.rows import RowReader
+from ahofm_keras.model.streams import own_errors
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.terms import Design, EncodedRows
 
@@ -31,23 +42,18 @@ class Outputs:
     Args:
         graph: of the model.
         design: of the model.
-        scale: of the response inside the model.
+        posterior: of the model, or None.
+        variances: tensor `(n, 2)` of the predictor, where there is a posterior.
     """
 
-    def __init__(self, graph: Graph, design: Design, scale: float) -> None:
+    def __init__(
+        self, graph: Graph, design: Design, posterior: Posterior | None, variances: Any
+    ) -> None:
         self._graph = graph
         self._design = design
-        self._scale = scale
-        self._posterior: tuple[Posterior, Any] | None = None
+        self._posterior = posterior
+        self._variances = variances
         self._functions: dict[str, Any] = {}
-
-    def use_posterior(self, layer: Posterior, variance: Any) -> None:
-        """From now on the graph knows the variance of its predictor."""
-        self._posterior = layer, variance
-
-    def forget_functions(self) -> None:
-        """Trace all functions again: they hold weights that the layers no longer have."""
-        self._functions = {}
 
     def mean(self) -> dict[str, Any]:
         """Mean response and predictor."""
@@ -61,8 +67,12 @@ class Outputs:
                 continue
             tensor = self._graph.contributions[term.name]
             for place, label in enumerate(term.column_labels):
-                columns[label] = self._scale * keras.ops.cast(tensor[:, place], "float64")
+                columns[label] = self._in_units(keras.ops.cast(tensor[:, place], "float64"))
         return columns
+
+    def _in_units(self, tensor: Any) -> Any:
+        """From the model's own scale to units of the link; reads the weight whenever it is computed."""
+        return keras.ops.multiply(tensor, self._graph.predictor.scale)
 
     def uncertainty(self) -> dict[str, Any]:
         """Predictor, its standard error, and the dispersion."""
@@ -74,9 +84,9 @@ class Outputs:
 
     def _uncertainty(self, column: int) -> dict[str, Any]:
         assert self._posterior is not None
-        layer, variances = self._posterior
-        error = self._scale * keras.ops.sqrt(variances[:, column])
-        dispersion = layer.dispersion * self._scale**2 + 0 * error
+        error = self._in_units(keras.ops.sqrt(self._variances[:, column]))
+        known = keras.ops.multiply(keras.ops.ones_like(error), self._posterior.dispersion)
+        dispersion = self._in_units(self._in_units(known))
         return {"link": self._graph.link, "link_se": error, "dispersion": dispersion}
 
     def endpoints(self, with_uncertainty: bool) -> dict[str, dict[str, Any]]:
@@ -173,7 +183,7 @@ def check_interval(model: Any, type: str, level: Any, method: str, calibration: 
 def link_given_smoothing(model: Any, x: Any) -> tuple[np.ndarray, np.ndarray]:
     """Predictor and its standard errors as if the smoothing were known, as leverages have it."""
     rows = batches_of(model._reader.without_response(x), PREDICTION_ROWS)
-    predicted = model._named_outputs.run("given_smoothing", rows)
+    predicted = model._outputs.run("given_smoothing", rows)
     return predicted["link"], predicted["link_se"]
 
 
@@ -198,5 +208,85 @@ def mean_and_spread(predicted: dict[str, np.ndarray], family: Family) -> tuple[n
 
 def warn_if_unfitted(model: Any) -> None:
     """Warn where all weights are those that the model was made with."""
-    if not model.has_posterior and model.weights_mark() == model.start_mark:
+    if not model.has_posterior and not model.is_fitted:
         warn("The model was never fitted: it predicts from the weights that it starts with.")
+
+
+@contextmanager
+def one_step_an_execution(model: Any) -> Iterator[None]:
+    """Validation and prediction are few large steps, whatever training runs at once."""
+    steps: int = model.steps_per_execution
+    model.steps_per_execution = 1
+    try:
+        yield
+    finally:
+        model.steps_per_execution = steps
+
+
+@dataclass(frozen=True)
+class PredictRequest:
+    """The arguments of `AdditiveModel.predict`, where they are described."""
+
+    x: Any
+    batch_size: int | None
+    verbose: Any
+    steps: int | None
+    callbacks: Any
+    type: str
+    interval: float | None
+    method: str
+    calibration: Any
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether means alone are asked for."""
+        return self.type == "response" and self.interval is None
+
+    def check(self, model: Any) -> None:
+        """Raise an error for what cannot be had."""
+        check_choice("type", self.type, PREDICTION_TYPES)
+        check_verbose(self.verbose)
+        check_whole(1, batch_size=self.batch_size, steps=self.steps)
+        if self.interval is not None:
+            check_interval(model, self.type, self.interval, self.method, self.calibration)
+        if check_callbacks(self.callbacks) and not self.is_plain:
+            raise DataError('`callbacks` of `predict` go with type="response" and no interval.')
+
+
+def run_predict(
+    model: Any, reader: RowReader, outputs: Outputs, request: PredictRequest, keras_predict: Any
+) -> Any:
+    """Predict as asked.
+
+    Args:
+        model: an `AdditiveModel`.
+        reader: of the model's rows.
+        outputs: of the model.
+        request: what the user asked for.
+        keras_predict: `keras.Model.predict` of the model, which knows how to show and call.
+    """
+    request.check(model)
+    x, interval = request.x, request.interval
+    rows, size = reader.without_response(x), request.batch_size or PREDICTION_ROWS
+    warn_if_unfitted(model)
+    wanted = "terms" if request.type == "terms" else "mean"
+    if interval is not None and model.has_posterior:
+        wanted = "uncertainty"
+    with own_errors():
+        if request.is_plain and (request.callbacks or request.verbose):
+            batches = rows if isinstance(rows, tf.data.Dataset) else batch_rows((rows,), size)
+            with one_step_an_execution(model):
+                return keras_predict(
+                    batches, verbose=request.verbose, steps=request.steps, callbacks=request.callbacks
+                )
+        predicted = outputs.run(wanted, batches_of(rows, size, request.steps))
+        if interval is not None and request.method == CONFORMAL:
+            held_out = reader.validation(request.calibration)
+            scores = calibration_scores(held_out, outputs, model.family, wanted)
+            mean, spread = mean_and_spread(predicted, model.family)
+            return with_index(conformal_band(model.family, mean, spread, scores, interval), x)
+    if interval is not None:
+        return with_index(interval_frame(predicted, model.family, request.type, interval), x)
+    if request.type == "terms":
+        return with_index(terms_frame(predicted, model.intercept), x)
+    return predicted[request.type]

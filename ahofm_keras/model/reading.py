@@ -102,10 +102,15 @@ def learn_response(data: Any, expression: Expression, family: Family) -> tuple[E
     columns = read_response_columns(data, expression)
     learned = learn_expression(expression, columns)
     y = _response_values(learned, columns, family)
-    check_varies(y, str(expression))
-    if np.ptp(y) < 1 / LARGEST:
-        raise DataError(f"The response `{expression}` varies by {np.ptp(y):g} only. Use another unit.")
+    check_response_range(y, str(expression))
     return learned, y
+
+
+def check_response_range(y: np.ndarray, label: str) -> None:
+    """Raise a `DataError` where a response varies too little to learn from it."""
+    check_varies(y, label)
+    if np.ptp(y) < 1 / LARGEST:
+        raise DataError(f"The response `{label}` varies by {np.ptp(y):g} only. Use another unit.")
 
 
 def check_varies(y: np.ndarray, label: str) -> None:

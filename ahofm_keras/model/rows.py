@@ -11,8 +11,8 @@ from ahofm_keras.errors import DataError
 from ahofm_keras.families import Family
 from ahofm_keras.model.beside import in_row_order, response_of
 from ahofm_keras.model.encoding import Encoder
+from ahofm_keras.model.fit_result import Sample, take_sample
 from ahofm_keras.model.reading import read_inputs, read_weight
-from ahofm_keras.model.record import Sample, take_sample
 from ahofm_keras.model.streams import BatchCheck, check_stream
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.terms import Design, EncodedRows
@@ -40,7 +40,7 @@ class RowReader:
     ) -> None:
         self._design = design
         self._family = family
-        self._response = response
+        self.response = response
         self._extrapolation = extrapolation
         self._encoder = encoder
 
@@ -55,7 +55,7 @@ class RowReader:
                     )
             return self._stream(x, with_response=True)
         columns = read_inputs(self._design, x, self._extrapolation)
-        response = response_of(x, y, self._response, self._family)
+        response = response_of(x, y, self.response, self._family)
         rows = len(next(iter(columns.values())))
         if len(response) != rows:
             raise DataError(f"The response has {len(response)} values, the data {rows} rows.")
@@ -69,7 +69,7 @@ class RowReader:
         columns = read_columns(x, self._design.columns, self._design.columns)
         rows = len(next(iter(columns.values())))
         # What there is to say of these was said when they were read to be fitted.
-        response = response_of(x, y, self._response, self._family, tell=False)
+        response = response_of(x, y, self.response, self._family, tell=False)
         weight = in_row_order(x, weight, "sample_weight", tell=False)
         return take_sample(columns, response, read_weight(x, weight, rows), seed)
 

@@ -34,7 +34,7 @@ def fit(formula: str, data: Any, family: Any = "gaussian", **arguments: Any) -> 
         >>> rng = np.random.default_rng(0)
         >>> data = pd.DataFrame({"x": rng.uniform(size=200)})
         >>> data["y"] = np.sin(6 * data.x) + 0.1 * rng.normal(size=200)
-        >>> fit("y ~ s(x)", data, verbose=0, extrapolation="linear").record.rows
+        >>> fit("y ~ s(x)", data, verbose=0, extrapolation="linear").fit_result.rows
         200
     """
     constructor, fitting = _names(AdditiveModel.__init__), _names(AdditiveModel.fit)

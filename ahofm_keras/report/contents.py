@@ -51,7 +51,7 @@ def collect(
         "family": {"name": model.family.name, "link": model.family.link},
         "words": describe_words(model, ranking),
         "facts": describe_facts(parts),
-        "warnings": [] if model.record is None else list(model.record.warnings),
+        "warnings": [] if model.fit_result is None else list(model.fit_result.warnings),
         "quality": describe_quality(model, known, mean),
         "level": level,
         "level_reach": float(norm.ppf((1 + level) / 2)),

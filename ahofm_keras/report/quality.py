@@ -38,7 +38,7 @@ def describe_quality(
     if rows is not None and mean is not None:
         source = "given" if rows.given else "fit"
         return {"source": source, "rows": len(rows), "figures": _measure(model, rows, mean)}
-    record = model.record
+    record = model.fit_result
     if record is None or record.deviance is None or not record.null_deviance:
         return {"source": None, "rows": None, "figures": []}
     explained = 1 - record.deviance / record.null_deviance
@@ -81,7 +81,7 @@ def _null_mean(model: AdditiveModel, rows: KnownRows) -> np.ndarray:
 def _dispersion(model: AdditiveModel) -> float | None:
     if not model.family.dispersed:
         return 1.0
-    record = model.record
+    record = model.fit_result
     if record is not None and record.dispersion:
         return float(record.dispersion)
     return float(model.posterior.dispersion) * model.scale**2 if model.has_posterior else None  # type: ignore

@@ -72,7 +72,7 @@ def _what(model: AdditiveModel, ranking: list[dict[str, Any]]) -> str:
 
 def describe_facts(parts: Parts) -> list[dict[str, Any]]:
     """Rows of the table of the model's details."""
-    model, record = parts.model, parts.model.record
+    model, record = parts.model, parts.model.fit_result
     facts: list[tuple[str, str]] = [
         ("Response", str(model.response)),
         ("Family", f"{model.family.name}, {model.family.link} link"),
@@ -92,5 +92,5 @@ def describe_facts(parts: Parts) -> list[dict[str, Any]]:
 
 
 def _rows(model: AdditiveModel) -> int:
-    record = model.record
+    record = model.fit_result
     return model.design.rows if record is None or record.rows is None else record.rows

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from ahofm_keras.data import batch_rows, shuffle_rows
 from ahofm_keras.errors import warn
-from ahofm_keras.solvers.job import NOT_CONVERGED, FitJob, Rows
+from ahofm_keras.solvers.job import NOT_CONVERGED, FitJob, Outcome, Rows
 from ahofm_keras.solvers.posterior import forget_posterior
 from ahofm_keras.solvers.progress import ProgressLine
 
@@ -34,7 +34,7 @@ def choose_batch_size(rows: int) -> int:
     return int(min(max(2**power, 32), 1024))
 
 
-def fit_adam(model: keras.Model, job: FitJob) -> keras.callbacks.History:
+def fit_adam(model: keras.Model, job: FitJob) -> Outcome:
     """Fit by mini-batches; early stopping on the validation deviance, best weights restored.
 
     Without validation rows the training loss is watched instead. `val_loss` would be the wrong thing
@@ -70,9 +70,10 @@ def fit_adam(model: keras.Model, job: FitJob) -> keras.callbacks.History:
         validation_steps=validation_steps,
         **{k: v for k, v in job.keras_arguments.items() if not (in_memory and k == "class_weight")},
     )
-    if not model.stop_training and history.epoch:
+    converged = bool(model.stop_training or not history.epoch)
+    if not converged:
         _warn_not_converged(stopping, epochs)
-    return history
+    return Outcome(history, converged)
 
 
 def _training_batches(job: FitJob) -> tuple[tf.data.Dataset, int | None]:
@@ -131,8 +132,9 @@ class _SlowDown(keras.callbacks.Callback):
         self.monitor = monitor
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        schedules = keras.optimizers.schedules.LearningRateSchedule
-        self._adjustable = not isinstance(self.model.optimizer._learning_rate, schedules)
+        # The config has a schedule as an object, a rate as a number.
+        rate = self.model.optimizer.get_config()["learning_rate"]
+        self._adjustable = not isinstance(rate, dict)
         self._rate = float(self.model.optimizer.learning_rate)
         self._best, self._waited = float("inf"), 0
 

@@ -11,7 +11,7 @@ import keras
 
 from ahofm_keras.solvers.damping import damped
 from ahofm_keras.solvers.engine import Engine, State
-from ahofm_keras.solvers.job import FitJob
+from ahofm_keras.solvers.job import FitJob, Outcome
 from ahofm_keras.solvers.posterior import forget_posterior
 from ahofm_keras.solvers.starts import draw_factors
 from ahofm_keras.solvers.sweeps import Steps, announced, make_engine, run_sweeps
@@ -24,7 +24,7 @@ _FALL = 1e-6
 _HALVINGS = 15
 
 
-def fit_bcd(model: Any, job: FitJob) -> keras.callbacks.History:
+def fit_bcd(model: Any, job: FitJob) -> Outcome:
     """Fit by exact block updates, going on from the model's weights.
 
     Stops when the objective stands still; with validation rows early, on their deviance, with the best

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import keras
 import numpy as np
 import tensorflow as tf
 
 from ahofm_keras.terms import EncodedRows
 
-# How the warning of a fit that did not stop by itself starts.
 NOT_CONVERGED = "The fit reached its last epoch"
-# How the warning of a fit that should not be used starts.
 ASTRAY = "The fit went astray"
 
 
@@ -63,6 +62,19 @@ class Rows:
     def as_tuple(self) -> tuple[Any, ...]:
         weight = () if self.weight is None else (self.weight,)
         return (tuple(self.encoded), self.y, *weight)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a solver ended.
+
+    Args:
+        history: of its epochs.
+        converged: whether it stopped by itself, and not astray.
+    """
+
+    history: keras.callbacks.History
+    converged: bool
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,27 @@ def _give_posterior(engine: Engine, curvatures: list[list[np.ndarray]]) -> None:
         own.prior = block.prior
         own.accept(solution, engine.dispersion, gram)
         own.mean = mean
+        if own is not engine.linear:
+            own.covariance = _within_starts(own.covariance, gram, engine.design.starts)
+
+
+def _within_starts(covariance: np.ndarray, gram: np.ndarray, starts: int) -> np.ndarray:
+    """The covariances of the factors of each start alone, as the model holds them.
+
+    Those between starts, whose functions stand for each other, are mostly negative. So the rest is
+    scaled: the variance of the predictor stays what it is in the mean over the training rows, to first
+    order.
+
+    Args:
+        covariance: V of the coefficients of a feature in an order, one start after the other.
+        gram: H, by which tr(V H) is the sum of these variances.
+        starts: number of fits.
+    """
+    if starts == 1:
+        return covariance
+    within = covariance * np.kron(np.eye(starts), np.ones(2 * (len(covariance) // starts,)))
+    total, kept = (float(np.einsum("ij,ij->", v, gram)) for v in (covariance, within))
+    return within * (total / kept) if kept > 0 else within
 
 
 def _dispersion(engine: Engine, edf: float) -> float:

@@ -17,13 +17,13 @@ _LOG_OF_ZERO = -750.0
 def forget_posterior(model: Any) -> None:
     """The weights come from elsewhere: what the model knew of their uncertainty is no longer true."""
     if model.posterior is not None:
-        model.posterior.dispersion.assign(0.0)
+        model.posterior.forget()
 
 
 def write_posterior(model: Any, engine: Engine) -> None:
     """Covariances, smoothing, degrees of freedom and dispersion -> the model."""
-    layer = model.posterior or model.attach_posterior()
-    block = engine.linear
+    layer, block = model.posterior, engine.linear
+    layer.forget()
     layer.fits.assign(engine.averaged)
     layer.linear_root.assign(_root(block.covariance))
     layer.smoothing_root.assign(_root(block.smoothing_covariance))
@@ -34,7 +34,8 @@ def write_posterior(model: Any, engine: Engine) -> None:
     for place, order in enumerate(engine.design.layout.only.orders):
         _write_group(layer, place, groups.get(order.key), unit)
     # Last, because it says that there is a posterior: an interrupted write leaves none.
-    layer.dispersion.assign(engine.dispersion * engine.weight_unit)
+    starts = engine.design.starts if engine.averaged == 1 else engine.averaged
+    layer.announce(engine.dispersion * engine.weight_unit, min(starts, layer.starts))
 
 
 def _kept(parameters: np.ndarray, unit: float) -> np.ndarray:
@@ -79,13 +80,13 @@ def _root(covariance: np.ndarray) -> np.ndarray:
 def read_posterior(model: Any, engine: Engine) -> State | None:
     """The state that an earlier fit of this kind left in the model, if there is one."""
     layer = model.posterior
-    if layer is None or not float(layer.dispersion) > 0:
+    if not model.has_posterior:
         return None
     engine.reset()
     state, unit = engine.state(), np.log(engine.weight_unit)
     groups = []
     for place, group in enumerate(state.groups):
-        kept = np.isfinite(np.asarray(layer.factor_smoothing[place])).any(axis=(0, 2))
+        kept = np.isfinite(np.asarray(layer.factor_smoothing[place])[:, : group.rank]).any(axis=(0, 2))
         if kept.any():
             groups.append(_read_group(layer, place, group, kept, unit))
     linear = state.linear
@@ -106,10 +107,12 @@ def _read_group(
 ) -> FactorGroup:
     for factor in reversed(np.flatnonzero(~kept)):
         group = group.without(int(factor))
-    means = np.asarray(layer.factor_means[place])
+    rank = len(kept)
+    means = np.asarray(layer.factor_means[place])[:, :rank]
     smoothing = _logarithms(layer.factor_smoothing[place], unit)
-    count, rank, width = means.shape
-    roots = np.asarray(layer.factor_roots[place]).reshape(count, rank, width, rank, width)
+    count, _, width = means.shape
+    roots = np.asarray(layer.factor_roots[place])[:, : rank * width]
+    roots = roots.reshape(count, rank, width, rank, width)
     chosen = np.flatnonzero(kept)
     for j, block in enumerate(group.blocks):
         own = block.width

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from ahofm_keras.errors import warn
 from ahofm_keras.solvers.engine import Engine, State
-from ahofm_keras.solvers.job import ASTRAY, NOT_CONVERGED, FitJob, Rows
+from ahofm_keras.solvers.job import ASTRAY, NOT_CONVERGED, FitJob, Outcome, Rows
 from ahofm_keras.solvers.posterior import forget_posterior
 from ahofm_keras.solvers.progress import SweepLine
 from ahofm_keras.solvers.sanity import is_in_range
@@ -29,10 +29,10 @@ def make_engine(model: Any, job: FitJob, *, random: bool, chosen: np.ndarray | N
     rows = job.weighted_training()
     rows = rows if chosen is None else rows.take(chosen)
     # Several starts are fitted one by one; only their average fills the room that the model has.
-    design = model.design.with_starts(1) if random else model.design
+    design = model.design.with_starts(1 if random else model.starts)
     rows, unit = _with_mean_weight_1(rows) if model.family.dispersed else (rows, 1.0)
     return Engine(
-        design, model.family, rows, model.predictor.shift, model.predictor.scale, random=random,
+        design, model.family, rows, model.shift, model.scale, random=random,
         starts=job.restarts + 1, weight_unit=unit,
     )  # fmt: skip
 
@@ -63,7 +63,7 @@ def run_sweeps(
     limit: int,
     describe: Callable[[Engine], Logs],
     finish: Callable[[Any, Engine], None],
-) -> keras.callbacks.History:
+) -> Outcome:
     """Run a solver's sweeps under Keras callbacks; a sweep is an epoch.
 
     Args:
@@ -116,19 +116,21 @@ def run_sweeps(
         with threadpool_limits(1, "blas"):
             finish(model, engine)
     callbacks.on_train_end(logs)
-    if more and not model.stop_training and epochs > first:
+    converged = not (more and not model.stop_training and epochs > first)
+    if not converged:
         # With further starts no single fit is there to go on from.
         advice = "Raise `epochs`." if job.restarts else "Call `fit` again to go on, or raise `epochs`."
         warn(f"{NOT_CONVERGED} (sweep {epochs}) before it converged. {advice}")
     if engine is not None:
         _warn_of_separation(engine)
         if not is_in_range(engine):
+            converged = False
             warn(
                 f"{ASTRAY}: the predictor of some rows is beyond anything that their response could ask "
                 "for, and coefficients there have no meaning. Leave rare levels out, or write `s()` "
                 "for categories, which shrinks them."
             )
-    return history
+    return Outcome(history, converged)
 
 
 def _warn_of_separation(engine: Engine) -> None:

@@ -14,7 +14,6 @@ from itertools import chain, count
 from operator import attrgetter
 from typing import Any
 
-import keras
 import numpy as np
 
 from ahofm_keras.errors import warn
@@ -22,7 +21,7 @@ from ahofm_keras.solvers.averaging import are_enough, average_states
 from ahofm_keras.solvers.damping import damped
 from ahofm_keras.solvers.engine import Engine, State
 from ahofm_keras.solvers.growing import grow
-from ahofm_keras.solvers.job import FitJob
+from ahofm_keras.solvers.job import FitJob, Outcome
 from ahofm_keras.solvers.posterior import read_posterior, write_posterior
 from ahofm_keras.solvers.priors import COST
 from ahofm_keras.solvers.pruning import drop_idle, prune
@@ -57,11 +56,10 @@ _SLACK = 1e-3
 _HALVINGS = 6
 
 
-def fit_variational(model: Any, job: FitJob) -> keras.callbacks.History:
+def fit_variational(model: Any, job: FitJob) -> Outcome:
     """Fit by coordinate ascent on the evidence bound; the posterior stays in the model."""
     engine = make_engine(model, job, random=True)
-    # An average has more factors than a fit: there is nothing to go on from.
-    known = read_posterior(model, engine) if model.design.starts == 1 else None
+    known = read_posterior(model, engine)
     steps = _go_on(engine, known) if known is not None else _starts(engine, model, job)
     return run_sweeps(model, job, steps, SWEEPS * (job.restarts + 1), _logs, write_posterior)
 
@@ -84,8 +82,8 @@ def _starts(engine: Engine, model: Any, job: FitJob) -> Steps:
             if are_enough(fits, targets, weights):
                 break
     if job.restarts:
-        model.use_starts(len(states))
-        average = average_states(states, model.design, engine.linear_gram)
+        design = model.design.with_starts(len(states))
+        average = average_states(states, design, engine.linear_gram)
         yield from announced(engine, lambda: engine.adopt(average, bounds))
 
 

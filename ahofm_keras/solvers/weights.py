@@ -21,7 +21,7 @@ def write_weights(model: Any, engine: Engine) -> None:
     groups = {group.key: group for group in engine.groups}
     for order in layout.orders:
         layer = model.get_layer(order.name)
-        values = np.zeros(layer.factors[order.index].shape)
+        values = np.zeros(layer.coordinates(order.index).shape)
         if order.key in groups:
             _fill(values, groups[order.key])
         layer.assign_coordinates(order.index, values)
@@ -39,7 +39,7 @@ def read_weights(model: Any, engine: Engine) -> None:
     for group in engine.groups:
         values = model.get_layer(group.factors.name).coordinates(group.factors.index)
         for j, own in enumerate(group.blocks):
-            own.mean = values[j, : own.width].T.astype(float).reshape(-1)
+            own.mean = values[j, : own.width, : group.rank].T.astype(float).reshape(-1)
     engine.rebuild()
 
 

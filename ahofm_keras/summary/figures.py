@@ -25,7 +25,7 @@ _OF_THE_RECORD = (
 
 def read_figures(model: AdditiveModel) -> Figures:
     """All figures by name; None where they are not known, as after a fit from a dataset."""
-    record = model.record
+    record = model.fit_result
     found: Figures = {
         "formula": model.formula,
         "response": str(model.response),

@@ -81,7 +81,7 @@ class LinearCoefficients:
         """Coefficients in the user's units, `(c,)`."""
         values = self.to_user @ self.inner
         if self.layout.intercept:
-            values[0] += self.model.predictor.shift
+            values[0] += self.model.shift
         return values
 
     @cached_property

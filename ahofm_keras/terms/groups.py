@@ -79,7 +79,7 @@ class GroupReader:
         self.groups: list[Group] = []
         bias = model.predictor.bias
         intercept = 0.0 if bias is None else float(np.asarray(bias))
-        self.constant = model.predictor.shift + model.scale * intercept
+        self.constant = model.shift + model.scale * intercept
 
     def coordinates(self, name: str, *index: int) -> np.ndarray:
         """Weights of a term's layer in Demmler-Reinsch coordinates."""

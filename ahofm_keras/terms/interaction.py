@@ -154,10 +154,11 @@ class InteractionTerm(Term):
             [feature.transform for feature in features],
             [feature.eigenvalues for feature in features],
             [
-                {"order": order.order, "rank": order.slots, "smoothing": list(order.smoothing)}
+                {"order": order.order, "rank": order.rank, "smoothing": list(order.smoothing)}
                 for order in self.orders
             ],
             seed=inputs.next_seed(),
+            starts=inputs.starts,
             name=self.name,
         )
         return layer(tensors)

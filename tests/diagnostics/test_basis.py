@@ -79,7 +79,7 @@ def test_degrees_of_freedom_are_those_that_the_fit_reached(right) -> None:
     model, found = right("gaussian")
     assert list(found.basis["terms"]) == ["s(x)", "s(z)"]
     # The rest are the intercept and two levels.
-    assert found.basis["edf"].sum() + 3 == pytest.approx(model.record.edf, rel=0.01)
+    assert found.basis["edf"].sum() + 3 == pytest.approx(model.fit_result.edf, rel=0.01)
     assert (found.basis["k'"] == found.basis["k"] - 1).all()
 
 

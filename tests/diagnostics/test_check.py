@@ -115,7 +115,7 @@ def test_figures_of_the_whole_follow_from_the_residuals(right, frame) -> None:
     assert value["beyond ±2"] == pytest.approx((residuals.abs() > 2).mean())
     mean = found.residuals["fitted"]
     chi2 = np.sum((frame.poisson - mean) ** 2 / mean)
-    assert value["Pearson chi2 / df"] == pytest.approx(chi2 / (400 - model.record.edf), rel=1e-5)
+    assert value["Pearson chi2 / df"] == pytest.approx(chi2 / (400 - model.fit_result.edf), rel=1e-5)
     rank = stats.spearmanr(mean, residuals.abs()).statistic
     assert value["spread along fitted"] == pytest.approx(rank, abs=1e-4)
 
@@ -212,7 +212,7 @@ def test_more_degrees_of_freedom_than_rows_can_pay_for_are_named(frame) -> None:
     model = fit("gaussian ~ s(x, k=40, sp=0) + s(z, k=30, sp=0)", data, solver="bcd")
     found = check(model)
     share = found.tests.set_index("check")["value"]["edf / rows"]
-    assert share == pytest.approx(model.record.edf / 80)
+    assert share == pytest.approx(model.fit_result.edf / 80)
     assert any(text.startswith("The model uses 6") for text in found.verdicts)
     assert "edf / rows" not in list(check(model, data).tests["check"])
 

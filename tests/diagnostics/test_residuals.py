@@ -97,13 +97,13 @@ def test_squares_of_deviance_residuals_sum_to_the_deviance(name: str, right, fra
     model, found = right(name)
     residuals = found.residuals
     mean = residuals["fitted"].to_numpy()
-    log = _log_likelihood(name, frame[name].to_numpy(float), mean, model.record.dispersion)
+    log = _log_likelihood(name, frame[name].to_numpy(float), mean, model.fit_result.dispersion)
     best = _log_likelihood(
-        name, frame[name].to_numpy(float), frame[name].to_numpy(float), model.record.dispersion
+        name, frame[name].to_numpy(float), frame[name].to_numpy(float), model.fit_result.dispersion
     )
-    total = 2 * model.record.dispersion * (best - log)
+    total = 2 * model.fit_result.dispersion * (best - log)
     assert np.sum(residuals["deviance"] ** 2) == pytest.approx(total, rel=1e-6)
-    assert np.sum(residuals["deviance"] ** 2) == pytest.approx(model.record.deviance, rel=1e-5)
+    assert np.sum(residuals["deviance"] ** 2) == pytest.approx(model.fit_result.deviance, rel=1e-5)
     assert (np.sign(residuals["deviance"]) == np.sign(residuals["response"])).all()
 
 
@@ -135,4 +135,4 @@ def test_leverages_sum_to_the_degrees_of_freedom(right) -> None:
     model, found = right("gaussian")
     leverage = found.residuals["leverage"]
     assert ((leverage > 0) & (leverage < 1)).all()
-    assert leverage.sum() == pytest.approx(model.record.edf, rel=0.01)
+    assert leverage.sum() == pytest.approx(model.fit_result.edf, rel=0.01)

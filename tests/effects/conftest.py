@@ -14,7 +14,7 @@ import pytest
 import ahofm_keras as ak
 from ahofm_keras.effects import Parts
 from ahofm_keras.effects.rows import functions_on
-from ahofm_keras.model.record import FitRecord, Sample
+from ahofm_keras.model.fit_result import FitResult, Sample
 from ahofm_keras.transforms import evaluate_expression
 from tests.model.conftest import mixed_frame
 
@@ -50,7 +50,7 @@ def mark_fitted(model: ak.AdditiveModel, data: pd.DataFrame | None = None, weigh
     sample = None
     if data is not None:
         sample = Sample(model.read_inputs(data), np.zeros(len(data)), weight)
-    model.keep_record(FitRecord("adam", 1, 0.0, True, ()), sample)
+    model.keep_fit(FitResult("adam", 1, 0.0, True, ()), sample)
 
 
 def random_model(

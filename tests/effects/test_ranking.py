@@ -129,11 +129,11 @@ def test_a_hundred_features_of_order_three() -> None:
 
 def test_a_model_of_zeros_has_shares_of_zero(frame: pd.DataFrame) -> None:
     model = random_model("gaussian ~ x3 + ahofm(x1, x2, group, F=2)", frame)
-    record, sample = model.record, model.sample
+    record, sample = model.fit_result, model.sample
     for layer in model.fitted_layers():
         for weight in layer.weights:
             weight.assign(np.zeros(weight.shape))
-    model.keep_record(record, sample)  # as if a fit had found them
+    model.keep_fit(record, sample)  # as if a fit had found them
     for order in (1, 2):
         table = interactions(model, order)
         assert len(table) == {1: 4, 2: 3}[order]

@@ -117,8 +117,8 @@ FORMULA = "gaussian ~ s(x1, k=6) + ahofm(x1, x2, group, D=3, F=2, center=False) 
 def drawn(frame: pd.DataFrame) -> ak.AdditiveModel:
     """A model with a posterior of random covariances."""
     model = random_model(FORMULA, frame)
-    layer, rng = model.attach_posterior(), np.random.default_rng(0)
-    layer.dispersion.assign(0.3)
+    layer, rng = model.posterior, np.random.default_rng(0)
+    layer.announce(0.3, starts=1)
     size = layer.linear_root.shape[0]
     layer.linear_root.assign(0.3 * rng.normal(size=(size, size)) / np.sqrt(size))
     layer.smoothing_root.assign(0.2 * rng.normal(size=(size, size)) / np.sqrt(size))

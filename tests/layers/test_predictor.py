@@ -41,7 +41,7 @@ def test_the_predictor_adds_everything_up_in_double_precision(
         layer.bias.assign(0.5)
         total = total + 0.5
     else:
-        assert layer.weights == []
+        assert layer.trainable_weights == []
     wanted = 1.7e9 + 0.25 * total + (offset if with_offset else 0)
     np.testing.assert_allclose(np.asarray(layer(given, added)), wanted, rtol=0, atol=2e-6)
 

@@ -84,7 +84,7 @@ def test_the_same_rows_go_on(data: pd.DataFrame, loaded: bool, tmp_path: Path) -
 
 
 def test_restarts_of_a_fitted_model_are_not_passed_over(data: pd.DataFrame) -> None:
-    model = ak.AdditiveModel(FORMULA, data)
+    model = ak.AdditiveModel(FORMULA, data, starts=2)
     first = model.fit(data, verbose=0).history["bound"]
     again = model.fit(data, restarts=1, verbose=0).history["bound"]
     assert len(again) > len(first)

@@ -15,9 +15,12 @@ import ahofm_keras as ak
 from ahofm_keras.effects.groups import places_by_start
 from ahofm_keras.effects.parts import Parts
 from ahofm_keras.effects.uncertainty import Uncertainty
-from ahofm_keras.model import fitting
-from ahofm_keras.solvers import averaging
+from ahofm_keras.model import starts as room
+from ahofm_keras.solvers import FitJob, averaging
+from ahofm_keras.solvers.blocks import make_groups
 from ahofm_keras.solvers.kernels import use_kernels
+from ahofm_keras.solvers.sweeps import make_engine
+from ahofm_keras.solvers.weights import read_weights
 
 FORMULA = "y ~ s(d) + ahofm(a, b, c, D=3, F=2, k=8, df=6)"
 K = 3
@@ -41,7 +44,7 @@ def singles(data: pd.DataFrame) -> list[ak.AdditiveModel]:
 
 @pytest.fixture(scope="module")
 def average(data: pd.DataFrame) -> ak.AdditiveModel:
-    model = ak.AdditiveModel(FORMULA, data)
+    model = ak.AdditiveModel(FORMULA, data, starts=K + 2)  # more than are used
     with pytest.warns(ak.AhofmWarning, match="never fitted"):
         model.predict(data, type="terms")  # traced with the weights of a single fit
     model.fit(data, restarts=K - 1, verbose=0)
@@ -84,10 +87,13 @@ def test_degrees_of_freedom_and_bound_are_means(
         each = [of_order(model, place) for model in singles]
         assert of_order(average, place) == pytest.approx(np.mean(each), rel=1e-5)
     # Smooths have the degrees of freedom that go with the mean of their prior variances.
-    assert average.record.edf == pytest.approx(np.mean([m.record.edf for m in singles]), rel=0.2)
-    terms = average.design.terms[-1]
-    assert [order.slots for order in terms.orders] == [2 * K, 2 * K]
-    assert [order.rank for order in terms.orders] == [2, 2]
+    assert average.fit_result.edf == pytest.approx(np.mean([m.fit_result.edf for m in singles]), rel=0.2)
+    assert average.starts == K
+    layer = average.get_layer(average.design.terms[-1].name)
+    for place in range(2):
+        used = layer.coordinates(place).any(axis=(0, 1))
+        assert used[: 2 * K].any()
+        assert not used[2 * K :].any()
 
 
 def test_it_is_read_as_any_model(average: ak.AdditiveModel, data: pd.DataFrame) -> None:
@@ -112,18 +118,20 @@ def test_files_hold_it(average: ak.AdditiveModel, data: pd.DataFrame, tmp_path: 
 
 def test_weights_alone_find_room(average: ak.AdditiveModel, data: pd.DataFrame, tmp_path: Path) -> None:
     average.save_weights(tmp_path / "m.weights.h5")
-    model = ak.AdditiveModel(FORMULA, data)
+    model = ak.AdditiveModel(FORMULA, data, starts=K + 2)
     model.load_weights(tmp_path / "m.weights.h5")
-    assert model.design.starts == K
+    assert model.starts == K
     for kind in ({"type": "link"}, {"interval": 0.9}):
         np.testing.assert_array_equal(model.predict(data, **kind), average.predict(data, **kind))
-    single = ak.AdditiveModel(FORMULA, data)
+    single = ak.AdditiveModel(FORMULA, data, starts=K + 2)
     single.save_weights(tmp_path / "s.weights.h5")
     model.load_weights(tmp_path / "s.weights.h5")
-    assert model.design.starts == 1
+    assert model.starts == 1
     assert not model.has_posterior
+    with pytest.raises(ak.errors.DataError, match=r"the data and the `starts` of the one that"):
+        ak.AdditiveModel(FORMULA, data).load_weights(tmp_path / "m.weights.h5")
     with pytest.raises(ak.errors.DataError, match="`starts` must be a whole number of at least 1"):
-        model.use_starts(0)
+        ak.AdditiveModel(FORMULA, data, starts=0)
 
 
 @pytest.mark.filterwarnings("ignore")  # Keras warns of what it looks for beside the layers
@@ -132,19 +140,19 @@ def test_weights_of_another_rank_are_no_starts(data: pd.DataFrame, tmp_path: Pat
     other = ak.AdditiveModel(FORMULA.replace("F=2", "F=6"), data)
     other.fit(data, restarts=0, verbose=0)
     other.save_weights(tmp_path / "m.weights.h5")
-    model = ak.AdditiveModel(FORMULA, data)
+    model = ak.AdditiveModel(FORMULA, data, starts=3)
     before = model.get_weights()
     with pytest.raises(
         ak.errors.DataError, match=r"m\.weights\.h5' have other shapes than those of this"
     ):
         model.load_weights(tmp_path / "m.weights.h5")
-    assert model.design.starts == 1
+    assert model.starts == 1
     for found, expected in zip(model.get_weights(), before, strict=True):
         np.testing.assert_array_equal(found, expected)
 
 
 def refit(average: ak.AdditiveModel, data: pd.DataFrame, **how: Any) -> ak.AdditiveModel:
-    model = ak.AdditiveModel(FORMULA, data)
+    model = ak.AdditiveModel(FORMULA, data, starts=2)
     model.fit(data, restarts=1, verbose=0)
     model.fit(data, verbose=0, **how)
     return model
@@ -154,9 +162,8 @@ def test_a_single_fit_after_an_average_starts_anew(
     singles: list[ak.AdditiveModel], average: ak.AdditiveModel, data: pd.DataFrame
 ) -> None:
     model = refit(average, data, restarts=0)
-    assert model.design.starts == 1
+    assert model.starts == 1
     np.testing.assert_allclose(model.predict(data), singles[0].predict(data), atol=1e-6)
-    assert len(model.trainable_variables) == len(singles[0].trainable_variables)
 
 
 @pytest.mark.filterwarnings("ignore:The fit reached its last epoch")
@@ -165,8 +172,13 @@ def test_other_solvers_go_on_from_an_average(
     average: ak.AdditiveModel, data: pd.DataFrame, solver: str
 ) -> None:
     model = refit(average, data, solver=solver, epochs=2)
-    factors = model.get_layer(model.design.terms[-1].name).factors
-    assert [factor.shape[-1] for factor in factors] == [4, 4]
+    before = ak.AdditiveModel(FORMULA, data, starts=2)
+    before.fit(data, restarts=1, verbose=0)
+    layers = [own.get_layer(own.design.terms[-1].name) for own in (model, before)]
+    for place in range(2):
+        after, start = (layer.coordinates(place) for layer in layers)
+        moved = np.abs(after - start).max(axis=(0, 1)) > 0
+        np.testing.assert_array_equal(moved, start.any(axis=(0, 1)))  # those of both starts
     assert np.corrcoef(model.predict(data), average.predict(data))[0, 1] > 0.8
 
 
@@ -174,7 +186,7 @@ def test_a_fit_that_ends_before_the_average_keeps_the_last_start(
     singles: list[ak.AdditiveModel], data: pd.DataFrame
 ) -> None:
     sweeps = sum(len(model.history.epoch) for model in singles[:2])
-    model = ak.AdditiveModel(FORMULA, data)
+    model = ak.AdditiveModel(FORMULA, data, starts=2)
     with pytest.warns(ak.AhofmWarning, match=r"before it converged\. Raise `epochs`\.$"):
         model.fit(data, restarts=1, epochs=sweeps, verbose=0)
     for kind in ({"type": "link"}, {"interval": 0.9}):
@@ -189,7 +201,7 @@ def test_a_fit_that_ends_before_the_average_keeps_the_last_start(
 def test_a_callback_may_bring_the_weights_of_a_start_back(
     singles: list[ak.AdditiveModel], data: pd.DataFrame
 ) -> None:
-    model = ak.AdditiveModel(FORMULA, data)
+    model = ak.AdditiveModel(FORMULA, data, starts=2)
     stopping = keras.callbacks.EarlyStopping(
         "bound", mode="max", patience=999, restore_best_weights=True
     )
@@ -205,7 +217,8 @@ def test_covariances_are_kept_start_by_start(
     together, apart = average.posterior, singles[0].posterior
     for place, root in enumerate(together.factor_roots):
         features, rows, columns = apart.factor_roots[place].shape
-        assert root.shape == (features, K * rows, columns)  # K times the size, not K^2
+        assert root.shape == (features, (K + 2) * rows, columns)  # K times the size, not K^2
+        assert not np.asarray(root)[:, K * rows :].any()
         for j in range(features):
             whole = together.factor_root(place, j)
             rank, width, _ = whole.shape
@@ -241,26 +254,46 @@ def test_standard_errors_start_by_start_are_those_of_all_factors_together(
 
 
 @pytest.mark.filterwarnings("ignore:The fit reached its last epoch")
-def test_what_another_solver_fits_jointly_has_joint_covariances(
+def test_what_another_solver_fits_jointly_has_the_variance_of_joint_covariances(
     data: pd.DataFrame, tmp_path: Path
 ) -> None:
-    model = ak.AdditiveModel(FORMULA, data)
+    """There is room for covariances within a start: these are scaled to the variance that all have."""
+    model = ak.AdditiveModel(FORMULA, data, starts=3)
     model.fit(data, restarts=1, verbose=0)
-    assert model.posterior.starts == 2
+    assert model.posterior.starts_in_use == 2
     model.fit(data, solver="bcd", epochs=3, verbose=0)
-    assert model.design.starts == 2
-    assert model.posterior.starts == 1
-    roots = np.asarray(model.posterior.factor_roots[0][0])
-    half = len(roots) // 2
-    assert roots.shape == (2 * half, 2 * half)
-    assert np.abs((roots @ roots.T)[:half, half:]).max() > 1e-8
+    assert model.starts == model.posterior.starts_in_use == 2
+    assert model.fit_result.posterior == "laplace"
+    joint, apart = joint_and_written_variances(model, data)
+    assert joint.min() > 0
+    np.testing.assert_allclose(apart, joint, rtol=1e-6)
     model.save(tmp_path / "m.keras")
     loaded = keras.models.load_model(tmp_path / "m.keras")
     pd.testing.assert_frame_equal(
         loaded.predict(data, interval=0.9), model.predict(data, interval=0.9), check_exact=True
     )
     model.fit(data, restarts=1, verbose=0)
-    assert model.posterior.starts == 2
+    assert model.posterior.starts_in_use == 2
+    assert model.fit_result.posterior == "variational"
+
+
+def joint_and_written_variances(
+    model: ak.AdditiveModel, data: pd.DataFrame
+) -> tuple[np.ndarray, np.ndarray]:
+    """tr(C H) of each block of factors, C from the curvature H of all starts, and as the model has it."""
+    job = FitJob(model._reader.with_response(data, None, None))
+    engine = make_engine(model, job, random=False)
+    read_weights(model, engine)
+    engine.linearise()
+    joint, written = [], []
+    for index, group in enumerate(make_groups(engine.design, engine.total_weight, True)):
+        for j, block in enumerate(group.blocks):
+            gram = engine.curvature(index, j)
+            inverse = np.linalg.inv(gram + np.diag(block.prior.precisions()))
+            joint.append(float(model.posterior.dispersion) * np.einsum("ij,ij->", inverse, gram))
+            root = model.posterior.factor_root(index, j)[:, : block.width].reshape(len(gram), -1)
+            written.append(np.einsum("ij,ij->", root @ root.T, gram))
+    return np.array(joint), np.array(written)
 
 
 @pytest.mark.parametrize(
@@ -276,28 +309,28 @@ def test_what_another_solver_fits_jointly_has_joint_covariances(
 def test_few_rows_are_averaged_unless_the_user_follows_the_fit(
     data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any], starts: int
 ) -> None:
-    monkeypatch.setattr(fitting, "ROWS_OF_STARTS", 40_000)
+    monkeypatch.setattr(room, "ROWS_OF_STARTS", 40_000)
     model = ak.AdditiveModel("y ~ afm(a, b, F=1)", data)  # one pair, one product: all starts agree
     model.fit(data, verbose=0, **how)
-    assert model.design.starts == starts
+    assert model.starts == starts
 
 
 def test_starts_are_added_until_they_agree(data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "ROWS_OF_STARTS", 40_000)
-    monkeypatch.setattr(fitting, "MOST_STARTS", 9)
+    monkeypatch.setattr(room, "ROWS_OF_STARTS", 40_000)
+    monkeypatch.setattr(room, "MOST_STARTS", 9)
     found = {}
     for agreement in (1e9, 0.0001, 0.0):
         monkeypatch.setattr(averaging, "_AGREEMENT", agreement)
         model = ak.AdditiveModel(FORMULA, data)
         model.fit(data, verbose=0)
-        found[agreement] = model.design.starts
+        found[agreement] = model.starts
         if agreement == 0.0001:
-            fixed = ak.AdditiveModel(FORMULA, data)
+            fixed = ak.AdditiveModel(FORMULA, data, starts=9)
             # Up to nine starts pay for compiled loops, three do not: their sums round differently.
             with use_kernels("numpy"):
                 model = ak.AdditiveModel(FORMULA, data)
                 model.fit(data, verbose=0)
-                fixed.fit(data, restarts=model.design.starts - 1, verbose=0)
+                fixed.fit(data, restarts=model.starts - 1, verbose=0)
             for kind in ({"type": "link"}, {"interval": 0.9}):
                 np.testing.assert_array_equal(model.predict(data, **kind), fixed.predict(data, **kind))
     assert found[1e9] == 2
@@ -309,11 +342,11 @@ def test_starts_are_added_until_they_agree(data: pd.DataFrame, monkeypatch: pyte
 def test_the_more_rows_the_fewer_starts(
     data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, rows: int, starts: int
 ) -> None:
-    monkeypatch.setattr(fitting, "ROWS_OF_STARTS", rows)
+    monkeypatch.setattr(room, "ROWS_OF_STARTS", rows)
     monkeypatch.setattr(averaging, "_AGREEMENT", 0.0)
     model = ak.AdditiveModel(FORMULA, data)
     model.fit(data, verbose=0)
-    assert model.design.starts == starts
+    assert model.starts == starts
 
 
 def test_enough_starts_are_within_one_percent_of_infinitely_many() -> None:
@@ -333,7 +366,7 @@ def test_enough_starts_are_within_one_percent_of_infinitely_many() -> None:
 def test_models_without_interactions_have_one_start(
     data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fitting, "ROWS_OF_STARTS", 40_000)
+    monkeypatch.setattr(room, "ROWS_OF_STARTS", 40_000)
     model = ak.AdditiveModel("y ~ s(a) + b", data)
     once = len(model.fit(data, verbose=0).epoch)
     assert len(ak.AdditiveModel("y ~ s(a) + b", data).fit(data, verbose=0, restarts=0).epoch) == once
@@ -351,7 +384,7 @@ def test_tests_of_interactions_do_not_depend_on_the_number_of_starts(
     )
     found, needed = [], []
     for starts in (1, 4):
-        model = ak.AdditiveModel(formula, frame)
+        model = ak.AdditiveModel(formula, frame, starts=starts)
         model.fit(frame, restarts=starts - 1, verbose=0)
         assert float(model.posterior.fits) == starts
         found.append(ak.summary(model).terms.iloc[-1])

@@ -244,7 +244,7 @@ def test_a_fit_that_ends_with_a_start_is_the_fit_of_that_start(
     """Before the last sweep was looked at the solver had begun with the next start."""
     single = new_model(frame, PRODUCT)
     sweeps = len(fit(single, frame, solver="variational", epochs=None, restarts=0).epoch)
-    several = new_model(frame, PRODUCT)
+    several = new_model(frame, PRODUCT, starts=2)
     fit(several, frame, solver="variational", epochs=sweeps, restarts=1, callbacks=callbacks)
     np.testing.assert_allclose(several.predict(frame), single.predict(frame), rtol=1e-5)
     spread, expected = (model.predict(frame, interval=0.9) for model in (several, single))

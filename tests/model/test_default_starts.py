@@ -30,7 +30,7 @@ def model(request: pytest.FixtureRequest, data: pd.DataFrame, shipped_starts: No
 
 def test_a_fit_without_arguments_is_an_average(model: ak.AdditiveModel) -> None:
     assert model.design.starts > 1
-    assert model.record.converged
+    assert model.fit_result.converged
     terms = ak.summary(model).terms
     pairs = terms[terms["kind"] == "interaction"]
     assert set(pairs["factors_asked"]) == {2 * model.design.starts}

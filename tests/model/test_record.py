@@ -13,7 +13,7 @@ from scipy import stats
 
 import ahofm_keras as ak
 from ahofm_keras.families import FAMILIES
-from ahofm_keras.model.record import SAMPLE_ROWS
+from ahofm_keras.model.fit_result import SAMPLE_ROWS
 
 FORMULA = "{family} ~ s(x1) + offset(log(exposure))"
 
@@ -22,13 +22,13 @@ FORMULA = "{family} ~ s(x1) + offset(log(exposure))"
 def model(request: pytest.FixtureRequest, frame: pd.DataFrame) -> ak.AdditiveModel:
     model = ak.AdditiveModel(FORMULA.format(family=request.param), frame, family=request.param)
     assert not model.is_fitted
-    assert model.record is None
+    assert model.fit_result is None
     model.fit(frame, verbose=0)
     return model
 
 
 def test_figures(model: ak.AdditiveModel, frame: pd.DataFrame) -> None:
-    record, family = model.record, model.family
+    record, family = model.fit_result, model.family
     y, mean = frame[family.name].to_numpy(float), model.predict(frame)
     assert model.is_fitted
     assert (record.solver, record.rows, record.converged, record.warnings) == (
@@ -59,15 +59,15 @@ def test_the_null_deviance_is_the_smallest_without_terms(
     intercepts = centre + np.linspace(-3, 3, 12_001)
     links = intercepts[:, None] + np.log(frame.exposure.to_numpy())
     deviances = family.unit_deviance(y, family.inverse_link(links, np), np).sum(axis=1)
-    assert model.record.null_deviance == pytest.approx(deviances.min(), rel=1e-6)
-    assert model.record.null_deviance <= deviances.min() * (1 + 1e-12)
+    assert model.fit_result.null_deviance == pytest.approx(deviances.min(), rel=1e-6)
+    assert model.fit_result.null_deviance <= deviances.min() * (1 + 1e-12)
 
 
 def test_it_is_saved_and_rows_are_not(model: ak.AdditiveModel, tmp_path: Path) -> None:
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     assert loaded.is_fitted
-    assert loaded.record == model.record
+    assert loaded.fit_result == model.fit_result
     assert loaded.sample is None
     assert len(model.sample.y) == 240
 
@@ -78,10 +78,12 @@ def test_weights_enter_as_rows_would(frame: pd.DataFrame) -> None:
     model.fit(frame, sample_weight=weight, verbose=0)
     repeated = frame.loc[frame.index.repeat(weight.astype(int))]
     y, mean = repeated["poisson"], model.predict(repeated)
-    assert model.record.weighted
-    assert model.record.log_likelihood == pytest.approx(stats.poisson.logpmf(y, mean).sum(), rel=1e-6)
+    assert model.fit_result.weighted
+    assert model.fit_result.log_likelihood == pytest.approx(
+        stats.poisson.logpmf(y, mean).sum(), rel=1e-6
+    )
     null = model.family.unit_deviance(y.to_numpy(), np.full(len(y), y.mean()), np).sum()
-    assert model.record.null_deviance == pytest.approx(null, rel=1e-9)
+    assert model.fit_result.null_deviance == pytest.approx(null, rel=1e-9)
     np.testing.assert_array_equal(model.sample.weight, weight)
 
 
@@ -89,10 +91,10 @@ def test_what_was_not_converged_says_so(frame: pd.DataFrame) -> None:
     model = ak.AdditiveModel("gaussian ~ s(x1)", frame)
     with pytest.warns(ak.AhofmWarning, match="reached its last epoch"):
         model.fit(frame, solver="adam", epochs=2, verbose=0)
-    assert model.record.solver == "adam"
-    assert model.record.epochs == 2
-    assert not model.record.converged
-    assert "reached its last epoch" in model.record.warnings[0]
+    assert model.fit_result.solver == "adam"
+    assert model.fit_result.epochs == 2
+    assert not model.fit_result.converged
+    assert "reached its last epoch" in model.fit_result.warnings[0]
 
 
 def test_a_dataset_leaves_few_figures(frame: pd.DataFrame) -> None:
@@ -100,8 +102,8 @@ def test_a_dataset_leaves_few_figures(frame: pd.DataFrame) -> None:
     batches = tf.data.Dataset.from_tensor_slices(({"x1": frame.x1}, frame.gaussian)).batch(60)
     with pytest.warns(ak.AhofmWarning, match="reached its last epoch"):
         model.fit(batches, epochs=1, verbose=0)
-    assert model.record.rows is None
-    assert model.record.deviance is None
+    assert model.fit_result.rows is None
+    assert model.fit_result.deviance is None
     assert model.sample is None
 
 

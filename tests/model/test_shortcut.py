@@ -37,7 +37,12 @@ def test_it_is_the_model_that_the_two_steps_make(data: pd.DataFrame) -> None:
     model = ak.AdditiveModel(formula, data, df_kind="H", seed=5, name="mine")
     model.fit(data, solver="bcd", sample_weight="weight", verbose=0)
     assert isinstance(fitted, ak.AdditiveModel)
-    assert (fitted.name, fitted.df_kind, fitted.seed, fitted.record.weighted) == ("mine", "H", 5, True)
+    assert (fitted.name, fitted.df_kind, fitted.seed, fitted.fit_result.weighted) == (
+        "mine",
+        "H",
+        5,
+        True,
+    )
     for one, other in zip(fitted.get_weights(), model.get_weights(), strict=True):
         np.testing.assert_array_equal(one, other)
 

@@ -38,29 +38,20 @@ def with_weights_of(model: ak.AdditiveModel, frame: pd.DataFrame, folder: Path) 
 # Weights that come from a file
 
 
-@pytest.mark.parametrize("at_once", [True, False])
 def test_loaded_weights_have_their_posterior(
-    first: ak.AdditiveModel,
-    frame: pd.DataFrame,
-    tmp_path: Path,
-    at_once: bool,
-    monkeypatch: pytest.MonkeyPatch,
+    first: ak.AdditiveModel, frame: pd.DataFrame, tmp_path: Path
 ) -> None:
-    """Whether its layer is there from the beginning or, because it is large, made for the file."""
-    if not at_once:
-        monkeypatch.setattr(additive, "_SMALL_POSTERIOR", 0)
     model = with_weights_of(first, frame, tmp_path)
     pd.testing.assert_frame_equal(model.predict(frame, interval=0.9), first.predict(frame, interval=0.9))
 
 
-def test_large_posteriors_are_not_made_before_they_are_known(
+def test_blocks_that_no_solver_takes_have_no_posterior(
     frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert ak.AdditiveModel("gaussian ~ s(x1)", frame).posterior is not None
-    monkeypatch.setattr(additive, "_SMALL_POSTERIOR", 20 * 20 - 1)
-    assert ak.AdditiveModel("gaussian ~ s(x1, k=20)", frame).posterior is None
-    monkeypatch.setattr(additive, "_SMALL_POSTERIOR", 20 * 20)
+    monkeypatch.setattr(additive, "LARGEST_BLOCK", 20)
     assert ak.AdditiveModel("gaussian ~ s(x1, k=20)", frame).posterior is not None
+    monkeypatch.setattr(additive, "LARGEST_BLOCK", 19)
+    assert ak.AdditiveModel("gaussian ~ s(x1, k=20)", frame).posterior is None
 
 
 def test_a_new_model_says_nothing_of_its_posterior(frame: pd.DataFrame) -> None:
@@ -78,14 +69,11 @@ def test_weights_of_a_new_model_fit_a_fitted_one(first: ak.AdditiveModel, frame:
 
 
 def test_a_file_without_a_posterior_leaves_none(
-    first: ak.AdditiveModel, frame: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    first: ak.AdditiveModel, frame: pd.DataFrame, tmp_path: Path
 ) -> None:
-    """As models of the first version wrote it before a fit, or after one from a dataset."""
-    with monkeypatch.context() as patched:
-        patched.setattr(additive, "_SMALL_POSTERIOR", 0)
-        old = ak.AdditiveModel(FORMULA, frame)
-        old.save(tmp_path / "old.keras")
-        old.save_weights(tmp_path / "old.weights.h5")
+    old = ak.AdditiveModel(FORMULA, frame)
+    old.save(tmp_path / "old.keras")
+    old.save_weights(tmp_path / "old.weights.h5")
     assert not keras.models.load_model(tmp_path / "old.keras").has_posterior
     model = with_weights_of(first, frame, tmp_path)
     model.load_weights(tmp_path / "old.weights.h5")
@@ -98,7 +86,7 @@ def test_loaded_weights_can_be_read_and_have_no_record(
 ) -> None:
     model = with_weights_of(first, frame, tmp_path)
     assert model.is_fitted
-    assert model.record is None
+    assert model.fit_result is None
     assert model.sample is None
     found, expected = ak.summary(model), ak.summary(first)
     pd.testing.assert_frame_equal(found.terms[["edf", "share"]], expected.terms[["edf", "share"]])
@@ -137,22 +125,22 @@ def test_other_weights_have_no_record(
     model = new_model(frame, FORMULA)
     fit(model, frame, solver="bcd")
     own = model.get_weights()
-    assert model.record is not None
+    assert model.fit_result is not None
     change(model, tmp_path)
-    assert model.record is None
+    assert model.fit_result is None
     assert model.sample is None
     model.set_weights(own)
-    assert model.record is not None
-    assert model.record.solver == "bcd"
+    assert model.fit_result is not None
+    assert model.fit_result.solver == "bcd"
     assert model.sample is not None
 
 
 def test_a_copy_without_the_weights_has_no_record(first: ak.AdditiveModel, tmp_path: Path) -> None:
     copy = ak.AdditiveModel.from_config(first.get_config())
-    assert copy.record is None
+    assert copy.fit_result is None
     assert not copy.is_fitted
     first.save(tmp_path / "model.keras")
-    assert keras.models.load_model(tmp_path / "model.keras").record == first.record
+    assert keras.models.load_model(tmp_path / "model.keras").fit_result == first.fit_result
 
 
 def test_loaded_weights_are_not_gone_on_from(
@@ -163,7 +151,7 @@ def test_loaded_weights_are_not_gone_on_from(
     model.fit(frame, restarts=0, solver="variational")
     assert "The weights are not those of the last fit: starting anew." in capsys.readouterr().out
     np.testing.assert_allclose(model.predict(frame), first.predict(frame), rtol=1e-6)
-    assert model.record is not None
+    assert model.fit_result is not None
 
 
 # Fits that are interrupted
@@ -196,12 +184,12 @@ def test_an_interrupted_second_fit_leaves_no_record_of_the_first(
 ) -> None:
     model = fitted_twice(frame, solver, Interruption())
     assert model.is_fitted
-    assert model.record is None
+    assert model.fit_result is None
     assert model.sample is None
     assert ak.summary(model).figures["deviance"] is None
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert loaded.record is None
+    assert loaded.fit_result is None
     np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))
 
 
@@ -209,9 +197,9 @@ def test_an_interrupted_second_fit_leaves_no_record_of_the_first(
 def test_a_fit_after_an_interrupted_one_has_a_record(frame: pd.DataFrame, solver: str) -> None:
     model = fitted_twice(frame, solver, Interruption())
     fit(model, frame, solver=solver, epochs=3)
-    assert model.record is not None
+    assert model.fit_result is not None
     assert (
-        model.record.deviance
+        model.fit_result.deviance
         == pytest.approx(float(np.sum((frame.gaussian - model.predict(frame)) ** 2)), rel=1e-4)
         or solver == "adam"
     )
@@ -239,11 +227,11 @@ class EarlyInterruption(keras.callbacks.Callback):
 def test_a_fit_that_is_interrupted_before_it_begins_changes_nothing(frame: pd.DataFrame) -> None:
     model = new_model(frame, FORMULA)
     fit(model, frame, solver="bcd", epochs=3)
-    weights, record, rows = model.get_weights(), model.record, model.recall("fitted_to")
+    weights, result = model.get_weights(), model.fit_result
     with pytest.raises(KeyboardInterrupt):
         fit(model, frame.iloc[:100], solver="bcd", epochs=8, callbacks=[EarlyInterruption()])
-    assert model.record == record
-    assert model.recall("fitted_to") == rows
+    assert result is not None
+    assert model.fit_result == result
     for found, expected in zip(model.get_weights(), weights, strict=True):
         np.testing.assert_array_equal(found, expected)
 
@@ -262,4 +250,4 @@ def test_an_interrupted_write_of_the_posterior_leaves_none(
     with pytest.raises(KeyboardInterrupt):
         fit(model, frame, solver="bcd", epochs=4)
     assert not model.has_posterior
-    assert model.record is None
+    assert model.fit_result is None

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import ahofm_keras as ak
-from ahofm_keras.model.record import FitRecord, Sample
+from ahofm_keras.model.fit_result import FitResult, Sample
 from tests.effects.conftest import build
 from tests.effects.conftest import random_model as with_random_weights
 from tests.model.conftest import mixed_frame
@@ -57,7 +57,7 @@ def random_models(frame: pd.DataFrame) -> dict[str, ak.AdditiveModel]:
                 for weight in layer.weights:
                     weight.assign(0.1 * weight)
         sample = Sample(model.read_inputs(frame), frame[family].to_numpy(float), None)
-        model.keep_record(FitRecord("adam", 1, 0.0, True, ()), sample)
+        model.keep_fit(FitResult("adam", 1, 0.0, True, ()), sample)
         models[family] = model
     return models
 

@@ -156,7 +156,7 @@ def test_scripts_know_the_uncertainty_of_an_average(frame: pd.DataFrame, run_scr
     a, b = (frame[name].rank() / len(frame) for name in ("x1", "x2"))
     noise = np.random.default_rng(0).normal(size=len(frame))
     data = frame.assign(z=5 * np.sin(4 * a) * b + np.cos(6 * b) * a + 0.4 * noise)
-    model = ak.AdditiveModel("z ~ afm(x1, x2, x3, F=2, k=6)", data)
+    model = ak.AdditiveModel("z ~ afm(x1, x2, x3, F=2, k=6)", data, starts=3)
     model.fit(data, restarts=2, verbose=0)
     assert len(places_by_start(model, Parts(model).groups[-1])) == 3
     contents, rows = contents_of(model), data.iloc[:ROWS]

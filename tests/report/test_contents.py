@@ -62,7 +62,7 @@ def test_quality_of_a_regression(fitted: ak.AdditiveModel, frame: pd.DataFrame) 
     assert found["Deviance explained"] == pytest.approx(
         1 - np.sum(error**2) / np.sum(spread**2), rel=1e-4
     )
-    record = fitted.record
+    record = fitted.fit_result
     assert record is not None
     own = figures(contents_of(fitted))
     assert own["Deviance explained"] == pytest.approx(

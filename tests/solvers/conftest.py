@@ -132,9 +132,14 @@ def fit_quietly(
 
 
 def fit_new(
-    formula: str, data: pd.DataFrame, family: str = "gaussian", seed: int = 0, **options: Any
+    formula: str,
+    data: pd.DataFrame,
+    family: str = "gaussian",
+    seed: int = 0,
+    starts: int = 1,
+    **options: Any,
 ) -> tuple[ak.AdditiveModel, dict[str, list[float]]]:
-    model = ak.AdditiveModel(formula, data, family=family, seed=seed)
+    model = ak.AdditiveModel(formula, data, family=family, seed=seed, starts=starts)
     return model, fit_quietly(model, data, "variational", **options)
 
 

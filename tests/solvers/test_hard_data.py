@@ -200,6 +200,6 @@ def test_a_gamma_response_may_span_many_orders_of_magnitude(solver: str, steepne
     data = pd.DataFrame({"x": x, "y": np.exp(steepness * x)})
     model = ak.AdditiveModel("y ~ s(x)", data, family="gamma")
     model.fit(data, solver=solver, verbose=0)
-    assert model.record is not None
-    assert model.record.converged
+    assert model.fit_result is not None
+    assert model.fit_result.converged
     np.testing.assert_allclose(model.predict(data, type="link"), steepness * x, rtol=0, atol=5e-3)

@@ -40,10 +40,10 @@ def test_of_a_linear_block_it_is_the_inverse_of_the_penalised_information(family
     wanted = np.linalg.inv(information + np.diag(penalty)) * float(model.posterior.dispersion)
     np.testing.assert_allclose(root @ root.T, wanted, rtol=2e-3, atol=1e-5 * wanted.max())
     edf = np.trace(np.linalg.solve(information + np.diag(penalty), information))
-    assert model.record.edf == pytest.approx(edf, rel=1e-3)
+    assert model.fit_result.edf == pytest.approx(edf, rel=1e-3)
     if model.family.dispersed:
-        left = model.record.deviance / (len(data) - edf)
-        assert model.record.dispersion == pytest.approx(left, rel=1e-3)
+        left = model.fit_result.deviance / (len(data) - edf)
+        assert model.fit_result.dispersion == pytest.approx(left, rel=1e-3)
 
 
 def test_of_a_feature_it_is_the_curvature_with_the_others_fixed() -> None:

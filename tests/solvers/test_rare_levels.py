@@ -66,8 +66,8 @@ def test_rare_levels_beyond_a_sample_have_their_maximum_likelihood(family: str) 
     data = rare_frame(family)
     model = ak.AdditiveModel(MAIN, data, family=family)
     model.fit(data, verbose=0)
-    assert model.record is not None
-    assert model.record.converged
+    assert model.fit_result is not None
+    assert model.fit_result.converged
     # A fit ends where the bound stands still: of the rarest levels that leaves a few hundredths.
     link = get_family(family).link_function
     expected = link(dense_means(data, family))
@@ -101,10 +101,10 @@ def test_rare_levels_inside_interactions_do_not_lead_astray(family: str) -> None
     )
     for model in (alone, beside):
         model.fit(data, verbose=0)
-    assert alone.record is not None
-    assert beside.record is not None
-    assert beside.record.converged
-    assert beside.record.deviance <= 1.001 * alone.record.deviance
+    assert alone.fit_result is not None
+    assert beside.fit_result is not None
+    assert beside.fit_result.converged
+    assert beside.fit_result.deviance <= 1.001 * alone.fit_result.deviance
     assert np.abs(beside.predict(data, type="link")).max() < 30
 
 
@@ -113,8 +113,8 @@ def test_a_separated_level_stays_in_sight() -> None:
     data.loc[data.job == "a", "y"] = 0.0
     model = ak.AdditiveModel("y ~ x + job", data, family="bernoulli")
     model.fit(data, solver="bcd", verbose=0)
-    assert model.record is not None
-    assert model.record.converged
+    assert model.fit_result is not None
+    assert model.fit_result.converged
     assert -40 < ak.coef(model)["(Intercept)"] < -10
     others = data[data.job != "a"]
     assert model.predict(others).mean() == pytest.approx(others.y.mean(), rel=1e-3)
@@ -158,7 +158,7 @@ def test_less_than_the_intercept_explains_is_never_called_converged(
     monkeypatch.setitem(fitting.SOLVERS, "bcd", badly)
     with pytest.warns(ak.AhofmWarning, match="The fit went astray: its deviance"):
         model.fit(data, solver="bcd", verbose=0)
-    assert model.record is not None
-    assert not model.record.converged
-    assert any(note.startswith("The fit went astray") for note in model.record.warnings)
+    assert model.fit_result is not None
+    assert not model.fit_result.converged
+    assert any(note.startswith("The fit went astray") for note in model.fit_result.warnings)
     assert "did NOT converge" in str(ak.summary(model))

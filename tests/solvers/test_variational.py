@@ -225,7 +225,7 @@ def test_restarts_are_averaged() -> None:
     data["y"] += data.x2 * np.sin(4 * data.x3) + data.x3 * data.x4 * data.x1 + 0.3 * data.x0
     formula = "y ~ ahofm(x0, x1, x2, x3, x4, D=2, F=2)"
     alone = [fit_new(formula, data, seed=seed)[1]["bound"][-1] for seed in range(3)]
-    model, history = fit_new(formula, data, restarts=2)
+    model, history = fit_new(formula, data, starts=3, restarts=2)
     assert np.ptp(alone) > 1e-3
     assert history["bound"][-1] == pytest.approx(np.mean(alone), rel=1e-6)
     assert len(history["bound"]) > 3 * 20

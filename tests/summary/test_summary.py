@@ -86,7 +86,7 @@ def test_degrees_of_freedom_of_the_posterior(model: ak.AdditiveModel) -> None:
     """Prior and covariance give them back: the summary reads both in the right units."""
     block = LinearCoefficients(model)
     np.testing.assert_allclose(block.influence.diagonal(), model.posterior.linear_edf, atol=1e-8)
-    rows = model.record.rows
+    rows = model.fit_result.rows
     own = block.spans["s_x1"].inner
     np.testing.assert_allclose(
         block.gram[own, own], rows * np.eye(own.stop - own.start), atol=0.02 * rows

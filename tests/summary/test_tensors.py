@@ -93,7 +93,7 @@ def test_a_row_a_tensor_product(chosen: ak.AdditiveModel) -> None:
     other = found.terms.loc["ti(noise, x2)"]
     assert other.pruned or other.p_value > 0.01
     assert other.share < 0.01
-    assert found.terms.edf.sum() + 1 == pytest.approx(chosen.record.edf)
+    assert found.terms.edf.sum() + 1 == pytest.approx(chosen.fit_result.edf)
 
 
 def test_the_table(surfaces: ak.AdditiveModel) -> None:

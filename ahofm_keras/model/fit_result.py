@@ -1,8 +1,9 @@
-"""What a fit leaves behind for its readers: figures that stay with the model, rows that do not."""
+"""What a fit leaves behind: its result, which stays with the model, and rows, which do not."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,14 +19,14 @@ _BATCH_ROWS = 65_536
 
 
 @dataclass(frozen=True)
-class FitRecord:
-    """Figures of the last fit, saved with the model.
+class FitResult:
+    """How a fit went, saved with the model.
 
     Args:
         solver: its name.
         epochs: sweeps or epochs that it took.
         seconds: wall time.
-        converged: whether it stopped by itself, not at the last epoch.
+        converged: whether it stopped by itself, not at the last epoch, at something that can be used.
         warnings: what it warned of.
         rows: number of training rows n; None after a fit from a dataset, as what follows.
         weighted: whether rows had weights.
@@ -35,6 +36,10 @@ class FitRecord:
         dispersion: of the response, in its own units.
         log_likelihood: at the fitted means and that dispersion.
         edf: effective degrees of freedom.
+        posterior: source of the weights' posterior, `"variational"` or `"laplace"`; None without one.
+        rows_hash: differs where training rows do; None of a dataset.
+        weights_hash: differs where the weights do that the fit ended at.
+        finished: whether the fit came to its end; an interrupted one has no figures.
     """
 
     solver: str
@@ -50,14 +55,18 @@ class FitRecord:
     dispersion: float | None = None
     log_likelihood: float | None = None
     edf: float | None = None
+    posterior: str | None = None
+    rows_hash: str | None = None
+    weights_hash: str | None = None
+    finished: bool = True
 
     def to_json(self) -> dict[str, Any]:
         classes = None if self.class_weight is None else list(self.class_weight)
         return {**asdict(self), "warnings": list(self.warnings), "class_weight": classes}
 
     @classmethod
-    def from_json(cls, config: Mapping[str, Any]) -> FitRecord:
-        classes = config.get("class_weight")
+    def from_json(cls, config: Mapping[str, Any]) -> FitResult:
+        classes = config["class_weight"]
         return cls(
             **{
                 **config,
@@ -65,6 +74,23 @@ class FitRecord:
                 "class_weight": None if classes is None else (classes[0], classes[1]),
             }
         )
+
+
+def hash_weights(layers: Iterable[keras.Layer]) -> str:
+    """A short text that differs where weights do."""
+    digest = hashlib.blake2b(digest_size=16)
+    for layer in layers:
+        for weight in layer.weights:
+            digest.update(np.ascontiguousarray(weight).tobytes())
+    return digest.hexdigest()
+
+
+def hash_rows(rows: Rows, class_weight: Any) -> str:
+    """A short text that differs where rows do."""
+    digest = hashlib.blake2b(repr(class_weight).encode(), digest_size=16)
+    for array in (*rows.encoded, rows.y, *([] if rows.weight is None else [rows.weight])):
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,56 @@
+"""How many starts a model has room for: the average of K fits of rank F is a model of rank K F."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ahofm_keras.errors import DataError
+from ahofm_keras.model.arguments import check_given
+from ahofm_keras.model.graph import count_posterior
+from ahofm_keras.terms import Design
+
+AUTO = "auto"
+# Starts are added until they agree, to so many at most and so many rows in all of them together: the
+# fewer rows there are, the more a fit depends on its start, and the sooner it is done.
+MOST_STARTS = 12
+ROWS_OF_STARTS = 40_000
+# Numbers of a posterior, 128 MB of them: room that would take more is not made unasked.
+MOST_NUMBERS = 2**24
+
+
+def most_starts(rows: int) -> int:
+    """How many starts a fit to so many rows has by default, at most."""
+    return max(1, min(MOST_STARTS, ROWS_OF_STARTS // rows))
+
+
+def _has_interactions(design: Design) -> bool:
+    return any(layout.orders for layout in design.layout.values())
+
+
+def make_room(design: Design, starts: Any) -> int:
+    """For how many starts a model has room.
+
+    Args:
+        design: of the model.
+        starts: the number, or `"auto"`: what `fit` may use by default on as many rows as the model was
+            made from, as far as the posterior stays within `MOST_NUMBERS`.
+    """
+    if starts != AUTO:
+        check_given(1, starts=starts)
+    if not _has_interactions(design):
+        return 1
+    if starts != AUTO:
+        return int(starts)
+    room = most_starts(design.rows)
+    while room > 1 and count_posterior(design.with_starts(room)) > MOST_NUMBERS:
+        room -= 1
+    return room
+
+
+def check_room(design: Design, room: int, starts: int) -> None:
+    """Raise a `DataError` where a fit asks for more starts than the model has room for."""
+    if starts > room and _has_interactions(design):
+        raise DataError(
+            f"`restarts={starts - 1}` is the average of {starts} fits; the model has room for {room}. "
+            f"Make it with room for more: `AdditiveModel(formula, data, starts={starts})`."
+        )
