@@ -68,7 +68,7 @@ def test_the_log_score_of_given_rows_is_that_of_the_predictive_density(
     for model, score in zip((line, smooth), found.frame["log_score"], strict=True):
         distribution = stats.norm(model.predict(held_out), np.sqrt(model.fit_result.dispersion))
         assert score == pytest.approx(distribution.logpdf(held_out.y).mean(), rel=1e-6)
-    assert "of 30 rows given" in str(found)
+    assert "on the 30 rows given" in str(found)
     assert found.frame["aic"].equals(ak.compare(line, smooth).frame["aic"])
 
 

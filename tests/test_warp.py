@@ -50,9 +50,10 @@ def test_a_straight_line_is_in_the_basis(knots: Any, sample: str, degree: int, s
     at_points = evaluate_basis(basis, axis) @ basis.line
     np.testing.assert_allclose(at_points - at_points[0], axis - axis[0], rtol=0, atol=1e-9 * reach)
     # Between its points the table is straight where the warp is not: by 1/8 of its bend over a step.
-    between = evaluate_basis(basis, x) @ basis.line
+    some = np.sort(x)[:: max(1, len(x) // 10_000)]
+    between = evaluate_basis(basis, some) @ basis.line
     bend = np.abs(np.diff(basis.line, n=2)).max(initial=0.0) / 16**2
-    missed = (between - at_points[0]) - (x - axis[0])
+    missed = (between - at_points[0]) - (some - axis[0])
     assert np.abs(missed).max() <= 1.01 * bend / 8 + 1e-9 * reach
 
 
