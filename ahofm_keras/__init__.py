@@ -18,7 +18,7 @@ from ahofm_keras._version import __version__
 from ahofm_keras.errors import AhofmError, AhofmWarning, DataError, FormulaError, NotFittedError
 
 if TYPE_CHECKING:
-    from ahofm_keras import datasets
+    from ahofm_keras import datasets as datasets
     from ahofm_keras.comparison import Comparison, compare
     from ahofm_keras.diagnostics import Check, check
     from ahofm_keras.effects import Effect, Explanation, effect, effects, explain, interactions, shares
@@ -48,7 +48,6 @@ __all__ = [
     "check",
     "coef",
     "compare",
-    "datasets",
     "effect",
     "effects",
     "explain",
@@ -100,7 +99,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return list(__all__)
+    return sorted([*__all__, "datasets"])
 
 
 class _Package(ModuleType):
