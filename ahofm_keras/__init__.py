@@ -1,10 +1,12 @@
 """Additive higher-order factorization machines: GAMs with all smooth interactions, in Keras."""
 
 from ahofm_keras import _quiet as _quiet  # first: it decides what TensorFlow says when it is imported
+from ahofm_keras import families as families
 from ahofm_keras._version import __version__
 from ahofm_keras.diagnostics import Check, check
 from ahofm_keras.effects import Effect, Explanation, effect, effects, explain, interactions, shares
 from ahofm_keras.errors import AhofmError, AhofmWarning, DataError, FormulaError, NotFittedError
+from ahofm_keras.families import register_family
 from ahofm_keras.formula import parse_formula
 from ahofm_keras.model import AdditiveModel, afm, ahofm, fm, gam, hofm, load_model
 from ahofm_keras.plotting import plot
@@ -31,6 +33,7 @@ __all__ = [
     "effect",
     "effects",
     "explain",
+    "families",
     "fm",
     "gam",
     "hofm",
@@ -39,6 +42,7 @@ __all__ = [
     "parse_formula",
     "plot",
     "refine",
+    "register_family",
     "report",
     "shares",
     "summary",

@@ -8,7 +8,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from ahofm_keras.families import get_family
+from ahofm_keras.families import Family, get_family
 
 Array = Any
 
@@ -72,10 +72,10 @@ class Response(keras.layers.Layer):
     """The mean of the response, the family's inverse link of the predictor; float64.
 
     Args:
-        family: a key of `FAMILIES`.
+        family: a name, a family, or its JSON.
     """
 
-    def __init__(self, family: str, **kwargs: Any) -> None:
+    def __init__(self, family: str | Family | type[Family], **kwargs: Any) -> None:
         super().__init__(autocast=False, dtype="float64", **_without_dtype(kwargs))
         self.family = get_family(family)
 
@@ -86,7 +86,7 @@ class Response(keras.layers.Layer):
         return eta_shape
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "family": self.family.name}
+        return {**super().get_config(), "family": self.family.to_json()}
 
 
 def _without_dtype(kwargs: dict[str, Any]) -> dict[str, Any]:

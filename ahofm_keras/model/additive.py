@@ -12,7 +12,7 @@ import tensorflow as tf
 from ahofm_keras.bases import EXTRAPOLATIONS
 from ahofm_keras.data import batch_rows
 from ahofm_keras.errors import DataError
-from ahofm_keras.families import get_family
+from ahofm_keras.families import Family, get_family
 from ahofm_keras.intervals import conformal_band
 from ahofm_keras.layers import Posterior, Predictor
 from ahofm_keras.model.arguments import (
@@ -66,7 +66,8 @@ class AdditiveModel(RememberingModel):
         formula: e.g. `"y ~ s(x1) + ahofm(x1, x2, x3, D=3, F=5, df=15)"`.
         data: data frame or dict of columns that knots, levels, centring and penalties are learned
             from; not kept.
-        family: `"gaussian"`, `"bernoulli"`, `"poisson"` or `"gamma"`.
+        family: `"gaussian"`, `"bernoulli"`, `"poisson"` or `"gamma"`; with another link than its usual
+            one `ak.families.Gamma(link="inverse")`.
         df_kind: definition of degrees of freedom: `"2H-HH"` (tr(2H - H'H)) or `"H"` (tr H).
         extrapolation: outside the training range `"clip"`, go on `"linear"`, or raise an `"error"`.
         seed: of the factors' start, the validation split and the shuffling.
@@ -91,7 +92,7 @@ class AdditiveModel(RememberingModel):
         self,
         formula: str,
         data: Any = None,
-        family: str = "gaussian",
+        family: str | Family | type[Family] = "gaussian",
         *,
         df_kind: str = "2H-HH",
         extrapolation: str = "clip",
@@ -101,7 +102,7 @@ class AdditiveModel(RememberingModel):
         **kwargs: Any,
     ) -> None:
         check_order(formula, data, family)
-        get_family(family)
+        family = get_family(family)
         check_choice("df_kind", df_kind, DF_KINDS)
         check_choice("extrapolation", extrapolation, EXTRAPOLATIONS)
         check_given(0, seed=seed)
@@ -109,13 +110,13 @@ class AdditiveModel(RememberingModel):
         others = {key: value for key, value in kwargs.items() if key not in ("trainable", "dtype")}
         check_unknown(others, known, "AdditiveModel()")
         if state is None:
-            state = learn_state(formula, data, get_family(family), df_kind, extrapolation)
+            state = learn_state(formula, data, family, df_kind, extrapolation)
         design = Design.from_json(state["design"])
         graph = build_graph(design, family, state["shift"], state["scale"], seed)
         inputs = {tensor.name: tensor for tensor in graph.inputs.values()}
         super().__init__(inputs=inputs, outputs=graph.response, name=name, **kwargs)
         self.formula = state["formula"]
-        self.family = get_family(family)
+        self.family = family
         self.design = design
         self.df_kind = df_kind
         self.extrapolation = extrapolation
@@ -123,7 +124,7 @@ class AdditiveModel(RememberingModel):
         self.begin_memory(state)
         self._graph = graph
         self._reader = RowReader(design, self.family, self.response, extrapolation, Encoder(graph))
-        self._named_outputs = Outputs(graph, design, self.scale)
+        self._named_outputs = Outputs(graph, design, self.scale, self.dispersion_unit)
         self.from_encoded = keras.Function(graph.encoded, graph.response)
         self.start_mark = self.weights_mark()
         self._posterior: Posterior | None = None
@@ -140,6 +141,11 @@ class AdditiveModel(RememberingModel):
     def scale(self) -> float:
         """Scale of the response inside the model."""
         return float(self.recall("scale"))
+
+    @property
+    def dispersion_unit(self) -> float:
+        """What the dispersion inside the model is a multiple of."""
+        return self.family.dispersion_unit(self.predictor.shift, self.scale)
 
     @property
     def predictor(self) -> Predictor:
@@ -373,7 +379,7 @@ class AdditiveModel(RememberingModel):
         return {
             "format_version": FORMAT_VERSION,
             "formula": self.formula,
-            "family": self.family.name,
+            "family": self.family.to_json(),
             "df_kind": self.df_kind,
             "extrapolation": self.extrapolation,
             "seed": self.seed,

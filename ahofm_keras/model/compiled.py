@@ -43,6 +43,11 @@ class CompiledModel(keras.Model):
         """Scale of the response inside the model."""
         raise NotImplementedError
 
+    @property
+    def dispersion_unit(self) -> float:
+        """What the dispersion inside the model is a multiple of."""
+        raise NotImplementedError
+
     def recall(self, fact: str) -> Any:
         """A fact that was saved with the model, or None."""
         raise NotImplementedError
@@ -83,14 +88,13 @@ class CompiledModel(keras.Model):
 
         Training runs on encoded rows, which hold no texts, so it is compiled by default.
         """
-        family = self.family.name
         self.own_compile = optimizer is not None or loss is not None
-        weighted_metrics = weighted_metrics or [Deviance(family)]
+        weighted_metrics = weighted_metrics or [Deviance(self.family)]
         watched = any(isinstance(metric, Deviance) for metric in weighted_metrics)
         self.monitor = "deviance" if watched else "loss"
         super().compile(
             optimizer=optimizer or make_optimizer(),
-            loss=loss or HalfDeviance(family, self.scale),
+            loss=loss or HalfDeviance(self.family, self.dispersion_unit**0.5),
             metrics=metrics,
             weighted_metrics=weighted_metrics,
             jit_compile=jit_compile,

@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from ahofm_keras.errors import DataError, noting, warn
+from ahofm_keras.families import Family
 from ahofm_keras.model.arguments import (
     check_callbacks,
     check_choice,
@@ -68,7 +69,7 @@ class FitRequest:
     restarts: Any
     seed: int
 
-    def check(self, family: str) -> None:
+    def check(self, family: Family) -> None:
         """Raise a `DataError` for an argument that no solver could use."""
         check_choice("solver", self.solver, (AUTO, *SOLVERS))
         check_given(0, initial_epoch=self.initial_epoch, seed=self.seed)
@@ -112,7 +113,7 @@ def run_fit(model: Any, reader: RowReader, request: FitRequest) -> keras.callbac
         reader: of the model's rows.
         request: what the user asked for.
     """
-    request.check(model.family.name)
+    request.check(model.family)
     if not model.response.is_column:
         request.tell(f"Fitting {model.response}: predictions are on the scale of {model.response}.")
     solver = pick_solver(model, request)

@@ -9,6 +9,7 @@ from typing import Any
 
 import keras
 
+from ahofm_keras.families import Family
 from ahofm_keras.layers import (
     BasisExpansion,
     FactorizedInteraction,
@@ -81,7 +82,7 @@ class Graph:
         return list(self.encoders.values())
 
 
-def build_graph(design: Design, family: str, shift: float, scale: float, seed: int) -> Graph:
+def build_graph(design: Design, family: Family, shift: float, scale: float, seed: int) -> Graph:
     """Connect the layers of all terms."""
     inputs = _inputs(design)
     taken = {tensor.name for tensor in inputs.values()} | {term.name for term in design.terms}

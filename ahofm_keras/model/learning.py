@@ -50,8 +50,9 @@ def learn_state(
     rows = len(next(iter(columns.values())))
     if len(y) != rows:
         raise DataError(f"The response has {len(y)} values, the data {rows} rows.")
-    if family.name == "gaussian" and set(np.unique(y)) == {0.0, 1.0}:
-        warn(f'The response `{response}` is 0 or 1: `family="bernoulli"` models its probability.')
+    advice = family.advice(y)
+    if advice is not None:
+        warn(f"The response `{response}` {advice}")
     _warn_of_offsets_as_features(parsed)
     _warn_of_copies(parsed, columns, {str(response): y} | read_response_columns(data, response))
     levels = read_levels(data, columns)
@@ -65,7 +66,7 @@ def learn_state(
         "response": response.to_json(),
         "design": design.to_json(),
         "shift": family.start(y, offset) if parsed.intercept else 0.0,
-        "scale": float(np.std(y - offset)) if family.scaled else 1.0,
+        "scale": family.predictor_scale(y, offset),
     }
     # Keras writes tuples in a form of its own; as JSON there are only lists.
     return json.loads(json.dumps(state))

@@ -35,10 +35,11 @@ class Outputs:
         scale: of the response inside the model.
     """
 
-    def __init__(self, graph: Graph, design: Design, scale: float) -> None:
+    def __init__(self, graph: Graph, design: Design, scale: float, dispersion_unit: float) -> None:
         self._graph = graph
         self._design = design
         self._scale = scale
+        self._dispersion_unit = dispersion_unit
         self._posterior: tuple[Posterior, Any] | None = None
         self._functions: dict[str, Any] = {}
 
@@ -77,7 +78,7 @@ class Outputs:
         assert self._posterior is not None
         layer, variances = self._posterior
         error = self._scale * keras.ops.sqrt(variances[:, column])
-        dispersion = layer.dispersion * self._scale**2 + 0 * error
+        dispersion = layer.dispersion * self._dispersion_unit + 0 * error
         return {"link": self._graph.link, "link_se": error, "dispersion": dispersion}
 
     def endpoints(self, with_uncertainty: bool) -> dict[str, dict[str, Any]]:
