@@ -19,9 +19,11 @@ from ahofm_keras.errors import AhofmError, AhofmWarning, DataError, FormulaError
 
 if TYPE_CHECKING:
     from ahofm_keras import datasets as datasets
+    from ahofm_keras import families as families
     from ahofm_keras.comparison import Comparison, compare
     from ahofm_keras.diagnostics import Check, check
     from ahofm_keras.effects import Effect, Explanation, effect, effects, explain, interactions, shares
+    from ahofm_keras.families import register_family
     from ahofm_keras.formula import parse_formula
     from ahofm_keras.model import AdditiveModel, afm, ahofm, fit, fm, gam, hofm, load_model
     from ahofm_keras.plotting import plot
@@ -60,6 +62,7 @@ __all__ = [
     "parse_formula",
     "plot",
     "refine",
+    "register_family",
     "register_term",
     "report",
     "shares",
@@ -72,6 +75,7 @@ _NAMES = {
     "comparison": ("Comparison", "compare"),
     "diagnostics": ("Check", "check"),
     "effects": ("Effect", "Explanation", "effect", "effects", "explain", "interactions", "shares"),
+    "families": ("register_family",),
     "formula": ("parse_formula",),
     "model": ("AdditiveModel", "afm", "ahofm", "fit", "fm", "gam", "hofm", "load_model"),
     "plotting": ("plot",),

@@ -11,7 +11,6 @@ from scipy import stats
 
 from ahofm_keras.errors import DataError
 from ahofm_keras.families import Family
-from ahofm_keras.predictive import predictive_quantile
 
 
 def band_of_link(link: np.ndarray, error: np.ndarray, level: float) -> pd.DataFrame:
@@ -37,12 +36,13 @@ def band_of_mean(
     """
     band = band_of_link(link, error, level)
     tails = ((1 - level) / 2, (1 + level) / 2)
-    low, high = (predictive_quantile(family, link, error, dispersion, tail) for tail in tails)
+    low, high = (family.predictive_quantile(link, error, dispersion, tail) for tail in tails)
+    lower, upper = family.mean_interval(band["lower"].to_numpy(), band["upper"].to_numpy())
     return pd.DataFrame(
         {
             "mean": family.inverse_link(link, np),
-            "lower": family.inverse_link(band["lower"].to_numpy(), np),
-            "upper": family.inverse_link(band["upper"].to_numpy(), np),
+            "lower": lower,
+            "upper": upper,
             "predictive_lower": low,
             "predictive_upper": np.maximum(low, high),  # at levels of almost 0 both round
         }
@@ -54,7 +54,7 @@ def predictive_spread(
 ) -> np.ndarray:
     """Standard deviation of a new response: that of the family and that of its mean."""
     mean = np.asarray(family.inverse_link(link, np))
-    return np.sqrt(family.variance(mean) * dispersion + (family.slope(mean) * error) ** 2)
+    return np.sqrt(family.variance(mean) * dispersion + (family.slope(link) * error) ** 2)
 
 
 def conformal_band(
@@ -67,7 +67,7 @@ def conformal_band(
     """Split conformal intervals: they hold at least `level` of new responses, whatever these follow.
 
     Args:
-        family: of the response; not `bernoulli`, whose intervals would be one of three sets.
+        family: of the response; not a binary one, whose intervals would be one of three sets.
         mean: predicted.
         spread: by which residuals are made comparable.
         scores: |residual| / spread of rows that the model was not fitted to.
@@ -76,12 +76,10 @@ def conformal_band(
     Returns:
         Columns `mean`, `predictive_lower`, `predictive_upper`, within the response's support.
     """
-    if family.name == "bernoulli":
+    if family.binary:
         raise DataError("Conformal intervals need a response with more than two values.")
     reach = conformal_quantile(scores, level) * spread
-    low, high = mean - reach, mean + reach
-    if not family.scaled:
-        low = np.maximum(low, 0.0)
+    low, high = (np.clip(end, *family.bounds) for end in (mean - reach, mean + reach))
     if family.discrete:
         low, high = np.ceil(low - 1e-9) + 0.0, np.floor(high + 1e-9)
     return pd.DataFrame({"mean": mean, "predictive_lower": low, "predictive_upper": high})

@@ -98,7 +98,7 @@ def refine(
     refined = AdditiveModel(
         " + ".join([formula, *exact]),
         rows,
-        model.family.name,
+        model.family,
         df_kind=model.df_kind,
         extrapolation=model.extrapolation,
         seed=model.seed,

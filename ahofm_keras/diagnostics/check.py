@@ -29,6 +29,7 @@ class Check:
         formula: of the model.
         family: its name.
         link: name of the link.
+        binary: whether the response is 0 or 1.
         response: name of the response.
         source: which rows, in words.
         dispersion: of the response, at which residuals are taken.
@@ -50,6 +51,7 @@ class Check:
     formula: str
     family: str
     link: str
+    binary: bool
     response: str
     source: str
     dispersion: float
@@ -141,6 +143,7 @@ def check(
         model.formula,
         model.family.name,
         model.family.link,
+        model.family.binary,
         str(model.response),
         rows.source,
         rows.dispersion,

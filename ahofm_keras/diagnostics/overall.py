@@ -48,9 +48,9 @@ def overall_frame(
         *_spread_lines(residuals["quantile"].to_numpy(), _bias(model, rows), residuals.attrs["spread"]),
         *_trend_lines(model, residuals),
     ]
-    if model.family.name == "poisson":
+    if model.family.dispersion_known and not model.family.binary:
         lines.append(_dispersion_line(model, rows))
-    if model.family.name == "bernoulli" and len(calibration) > 2:
+    if model.family.binary and len(calibration) > 2:
         lines.append(_calibration_line(rows, calibration))
     lines += [*_degrees_lines(model, rows), *_rank_lines(model), *_row_lines(model, rows, residuals)]
     if model.fit_result is not None and not model.fit_result.converged:
@@ -69,7 +69,7 @@ def calibration_frame(model: AdditiveModel, rows: CheckedRows) -> pd.DataFrame:
     bins = int(np.clip(len(rows) // _LEAST_ROWS_A_BIN, 1, _BINS))
     edges = np.unique(np.quantile(rows.mean, np.linspace(0, 1, bins + 1)[1:-1]))
     place = np.searchsorted(edges, rows.mean, side="right")
-    weight = rows.weight if model.family.dispersed else np.ones(len(rows))
+    weight = np.ones(len(rows)) if model.family.dispersion_known else rows.weight
     variance = rows.dispersion * model.family.variance(rows.mean) / weight
     table = pd.DataFrame({"place": place, "fitted": rows.mean, "observed": rows.y, "variance": variance})
     groups = table.groupby("place")
@@ -87,7 +87,7 @@ def expected_spread(model: AdditiveModel, residuals: np.ndarray) -> float:
     degrees of freedom three quarters of the variance are left.
     """
     record = model.fit_result
-    if not model.family.dispersed or record is None or not record.edf or not record.rows:
+    if model.family.dispersion_known or record is None or not record.edf or not record.rows:
         return 1.0
     least = np.sqrt(max(1 - record.edf / record.rows, _LEAST_LEFT))
     return float(np.clip(residuals.std(), least, 1.0))
@@ -158,7 +158,7 @@ def _trend_lines(model: AdditiveModel, residuals: pd.DataFrame) -> Iterator[Line
     off = abs(correlation) > max(_LEAST_RANK_CORRELATION, _CHANCE / np.sqrt(len(fitted)))
     side = "high" if correlation > 0 else "low"
     hint = ""
-    if model.family.name == "gaussian" and correlation > 0:
+    if model.family.constant_variance and correlation > 0:
         hint = " Consider log(y), or another family."
     text = f"Residuals spread more where fitted values are {side}.{hint}"
     yield _line("spread along fitted", correlation, "0", off, text)
@@ -166,20 +166,21 @@ def _trend_lines(model: AdditiveModel, residuals: pd.DataFrame) -> Iterator[Line
 
 def _dispersion_line(model: AdditiveModel, rows: CheckedRows) -> Line:
     """Pearson's chi-squared over its degrees of freedom."""
-    mean = np.maximum(rows.mean, np.finfo(float).tiny)
-    statistic = float(np.sum(rows.weight * (rows.y - mean) ** 2 / mean))
+    family, mean = model.family, np.maximum(rows.mean, np.finfo(float).tiny)
+    statistic = float(np.sum(rows.weight * (rows.y - mean) ** 2 / family.variance(mean)))
     degrees = float(rows.weight.sum()) - _used_degrees(model, rows)
     ratio = statistic / max(degrees, 1.0)
-    # Var((y - mu)^2 / mu) = 2 + 1 / mu; tiny means would make it as large as one likes.
-    error = np.sqrt(np.sum(rows.weight**2 * (2 + 1 / np.maximum(mean, 1e-3)))) / max(degrees, 1.0)
+    # Var((y - mu)^2 / V) is 2 and the excess kurtosis; tiny means would make that as large as one likes.
+    kurtosis = family.distribution(np.maximum(mean, 1e-3)).stats(moments="k")
+    error = np.sqrt(np.sum(rows.weight**2 * (2 + kurtosis))) / max(degrees, 1.0)
     off = abs(ratio - 1) > max(_CHANCE * error, _LEAST_DISPERSION)
     if ratio > 1:
         text = (
-            f"Overdispersed: the variance is about {ratio:.2g} times the mean. Standard errors are too "
-            f"small by a factor of about {np.sqrt(ratio):.2g}; a feature may be missing."
+            f"Overdispersed: the variance is about {ratio:.2g} times {family.variance_text}. Standard "
+            f"errors are too small by a factor of about {np.sqrt(ratio):.2g}; a feature may be missing."
         )
     else:
-        text = f"Underdispersed: the variance is about {ratio:.2g} times the mean."
+        text = f"Underdispersed: the variance is about {ratio:.2g} times {family.variance_text}."
     return _line("Pearson chi2 / df", ratio, "1", off, text)
 
 

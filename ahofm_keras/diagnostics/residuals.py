@@ -60,7 +60,7 @@ def quantile_residuals(
     Returns:
         `(n,)`, and how many of them were clipped to +-`REACH`.
     """
-    own: Any = dispersion / weight if family.dispersed else dispersion
+    own: Any = dispersion if family.dispersion_known else dispersion / weight
     distribution = family.distribution(mean, own)
     below, above = distribution.cdf(y), distribution.sf(y)
     if family.discrete:
@@ -84,4 +84,4 @@ def deviance_residuals(
 def _leverage(family: Family, rows: CheckedRows, error: np.ndarray) -> np.ndarray:
     """Derivative of a row's fitted value by its response: Var(eta) times the row's information."""
     variance = rows.dispersion * np.maximum(family.variance(rows.mean), np.finfo(float).tiny)
-    return np.asarray(error**2 * rows.weight * family.slope(rows.mean) ** 2 / variance)
+    return np.asarray(error**2 * rows.weight * family.slope(rows.link) ** 2 / variance)

@@ -163,10 +163,10 @@ def _source(model: AdditiveModel, data: Any, count: int) -> str:
 
 def _dispersion(model: AdditiveModel, y: np.ndarray, mean: np.ndarray, weight: np.ndarray) -> float:
     """The fit's, else the mean of Pearson's squared residuals on the rows."""
-    if not model.family.dispersed:
+    if model.family.dispersion_known:
         return 1.0
     if model.fit_result is not None and model.fit_result.dispersion is not None:
         return float(model.fit_result.dispersion)
     if model.posterior is not None and model.has_posterior:
-        return float(model.posterior.dispersion) * model.scale**2
+        return float(model.posterior.dispersion) * model.dispersion_unit
     return float(np.mean(weight * (y - mean) ** 2 / model.family.variance(mean)))

@@ -8,7 +8,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from ahofm_keras.families import get_family
+from ahofm_keras.families import Family, get_family
 
 Array = Any
 
@@ -24,8 +24,9 @@ class Predictor(keras.layers.Layer):
 
     Args:
         shift: where the intercept starts, in units of the link.
-        scale: of the response inside the model, 1 where it is not standardised; 0 until that is known.
+        scale: of the predictor inside the model, 1 where it is not standardised; 0 until that is known.
         intercept: whether there is one.
+        dispersion_unit: what dispersions and deviances inside the model are multiples of.
 
     Call arguments:
         contributions: list of `(n, c)`.
@@ -36,19 +37,25 @@ class Predictor(keras.layers.Layer):
     """
 
     def __init__(
-        self, shift: float = 0.0, scale: float = 1.0, intercept: bool = True, **kwargs: Any
+        self,
+        shift: float = 0.0,
+        scale: float = 1.0,
+        intercept: bool = True,
+        dispersion_unit: float = 1.0,
+        **kwargs: Any,
     ) -> None:
         super().__init__(autocast=False, **kwargs)
-        self._units = float(shift), float(scale)
+        self._units = float(shift), float(scale), float(dispersion_unit)
         self.intercept = intercept
 
     def build(self, contributions_shape: Any, offset_shape: Any = None) -> None:
         self.bias = None
         if self.intercept:
             self.bias = self.add_weight(name="intercept", shape=(), initializer="zeros")
-        shift, scale = self._units
+        shift, scale, dispersion_unit = self._units
         self.shift = self._add("shift", shift)
         self.scale = self._add("scale", scale)
+        self.dispersion_unit = self._add("dispersion_unit", dispersion_unit)
         # 1 once a fit has set the weights of the model.
         self.fitted = self._add("fitted", 0.0)
 
@@ -76,6 +83,7 @@ class Predictor(keras.layers.Layer):
             "shift": self._units[0],
             "scale": self._units[1],
             "intercept": self.intercept,
+            "dispersion_unit": self._units[2],
         }
 
 
@@ -84,10 +92,10 @@ class Response(keras.layers.Layer):
     """The mean of the response, the family's inverse link of the predictor; float64.
 
     Args:
-        family: a key of `FAMILIES`.
+        family: a name, a family, or its JSON.
     """
 
-    def __init__(self, family: str, **kwargs: Any) -> None:
+    def __init__(self, family: str | Family | type[Family], **kwargs: Any) -> None:
         super().__init__(autocast=False, dtype="float64", **_without_dtype(kwargs))
         self.family = get_family(family)
 
@@ -98,7 +106,7 @@ class Response(keras.layers.Layer):
         return eta_shape
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "family": self.family.name}
+        return {**super().get_config(), "family": self.family.to_json()}
 
 
 def _without_dtype(kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 from ahofm_keras.bases import EXTRAPOLATIONS
 from ahofm_keras.data import batch_rows
 from ahofm_keras.errors import DataError, NotFittedError
-from ahofm_keras.families import Deviance, HalfDeviance, get_family
+from ahofm_keras.families import Deviance, Family, HalfDeviance, get_family
 from ahofm_keras.layers import Posterior, Predictor
 from ahofm_keras.model.arguments import (
     check_callbacks,
@@ -67,7 +67,8 @@ class AdditiveModel(ReadingMethods, keras.Model):
         formula: e.g. `"y ~ s(x1) + ahofm(x1, x2, x3, D=3, F=5, df=15)"`.
         data: data frame or dict of columns that knots, levels, centring and penalties are learned
             from; not kept. Without the response among them its units are learned in the first fit.
-        family: `"gaussian"`, `"bernoulli"`, `"poisson"` or `"gamma"`.
+        family: `"gaussian"`, `"bernoulli"`, `"poisson"` or `"gamma"`; with another link than its usual
+            one `ak.families.Gamma(link="inverse")`.
         df_kind: definition of degrees of freedom: `"2H-HH"` (tr(2H - H'H)) or `"H"` (tr H).
         extrapolation: outside the training range `"clip"`, go on `"linear"`, or raise an `"error"`.
         seed: of the factors' start, the validation split and the shuffling.
@@ -94,7 +95,7 @@ class AdditiveModel(ReadingMethods, keras.Model):
         self,
         formula: str,
         data: Any = None,
-        family: str = "gaussian",
+        family: str | Family | type[Family] = "gaussian",
         *,
         df_kind: str = "2H-HH",
         extrapolation: str = "clip",
@@ -105,7 +106,7 @@ class AdditiveModel(ReadingMethods, keras.Model):
         **kwargs: Any,
     ) -> None:
         check_order(formula, data, family)
-        get_family(family)
+        family = get_family(family)
         check_choice("df_kind", df_kind, DF_KINDS)
         check_choice("extrapolation", extrapolation, EXTRAPOLATIONS)
         check_given(0, seed=seed)
@@ -113,14 +114,14 @@ class AdditiveModel(ReadingMethods, keras.Model):
         others = {key: value for key, value in kwargs.items() if key not in ("trainable", "dtype")}
         check_unknown(others, known, "AdditiveModel()")
         if state is None:
-            state = learn_state(formula, data, get_family(family), df_kind, extrapolation)
+            state = learn_state(formula, data, family, df_kind, extrapolation)
         design = Design.from_json(state["design"])
         room = make_room(design, state.get("starts", starts))
         shift, scale = (0.0 if state[unit] is None else state[unit] for unit in ("shift", "scale"))
         # Columns keep their digits: only the places that follow from them have the weights' precision.
         super().__init__(name=name, autocast=False, **kwargs)
         self.formula = state["formula"]
-        self.family = get_family(family)
+        self.family = family
         self.design = design
         self.df_kind = df_kind
         self.extrapolation = extrapolation
@@ -149,6 +150,11 @@ class AdditiveModel(ReadingMethods, keras.Model):
     def response(self) -> Expression:
         """The response as an expression of raw columns: `y`, or `log(y)`."""
         return self._reader.response
+
+    @property
+    def dispersion_unit(self) -> float:
+        """What the dispersion inside the model is a multiple of."""
+        return float(self.predictor.dispersion_unit)
 
     @property
     def predictor(self) -> Predictor:
@@ -264,14 +270,13 @@ class AdditiveModel(ReadingMethods, keras.Model):
 
         Training runs on encoded rows, which hold no texts, so it is compiled by default.
         """
-        family = self.family.name
         self.own_compile = optimizer is not None or loss is not None
-        weighted_metrics = weighted_metrics or [Deviance(family)]
+        weighted_metrics = weighted_metrics or [Deviance(self.family)]
         watched = any(isinstance(metric, Deviance) for metric in weighted_metrics)
         self.monitor = "deviance" if watched else "loss"
         super().compile(
             optimizer=optimizer or make_optimizer(),
-            loss=loss or HalfDeviance(family, self.predictor.scale),
+            loss=loss or HalfDeviance(self.family, self.predictor.dispersion_unit),
             metrics=metrics,
             weighted_metrics=weighted_metrics,
             jit_compile=jit_compile,
@@ -461,7 +466,7 @@ class AdditiveModel(ReadingMethods, keras.Model):
         return {
             "format_version": FORMAT_VERSION,
             "formula": self.formula,
-            "family": self.family.name,
+            "family": self.family.to_json(),
             "df_kind": self.df_kind,
             "extrapolation": self.extrapolation,
             "seed": self.seed,

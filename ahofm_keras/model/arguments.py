@@ -11,6 +11,7 @@ import pandas as pd
 
 from ahofm_keras.data import type_name
 from ahofm_keras.errors import DataError, did_you_mean
+from ahofm_keras.families import Family
 
 
 def check_order(formula: Any, data: Any, family: Any) -> None:
@@ -97,12 +98,12 @@ def check_callbacks(callbacks: Any) -> list[keras.callbacks.Callback]:
     return list(callbacks)
 
 
-def check_class_weight(class_weight: Any, family: str, sample_weight: Any) -> None:
+def check_class_weight(class_weight: Any, family: Family, sample_weight: Any) -> None:
     """A dict from the labels 0 and 1 to weights, of a bernoulli response, without other weights."""
     if class_weight is None:
         return
-    if family != "bernoulli":
-        raise DataError(f"`class_weight` needs the bernoulli family; this model is {family}.")
+    if not family.binary:
+        raise DataError(f"`class_weight` needs the bernoulli family; this model is {family.name}.")
     if sample_weight is not None:
         raise DataError("`class_weight` and `sample_weight` cannot be given together.")
     right = isinstance(class_weight, Mapping) and set(class_weight) == {0, 1}

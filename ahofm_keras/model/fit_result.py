@@ -172,8 +172,6 @@ def degrees_of_freedom(model: Any) -> float | None:
 
 def _dispersion(model: Any, deviance: float, rows: int, edf: float | None) -> float:
     """The posterior's, else the deviance over the rows that are left."""
-    if not model.family.dispersed:
-        return 1.0
     if model.has_posterior:
-        return float(model.posterior.dispersion) * model.scale**2
-    return deviance / max(rows - (edf or 0.0), 1.0)
+        return float(model.posterior.dispersion) * model.dispersion_unit
+    return float(model.family.estimate_dispersion(deviance, max(rows - (edf or 0.0), 1.0)))

@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from ahofm_keras.errors import DataError, noting, warn
+from ahofm_keras.families import Family
 from ahofm_keras.model.arguments import (
     check_callbacks,
     check_choice,
@@ -65,7 +66,7 @@ class FitRequest:
     restarts: Any
     seed: int
 
-    def check(self, family: str) -> None:
+    def check(self, family: Family) -> None:
         """Raise a `DataError` for an argument that no solver could use."""
         check_choice("solver", self.solver, (AUTO, *SOLVERS))
         check_given(0, initial_epoch=self.initial_epoch, seed=self.seed)
@@ -109,7 +110,7 @@ def run_fit(model: Any, reader: RowReader, request: FitRequest) -> keras.callbac
         reader: of the model's rows.
         request: what the user asked for.
     """
-    request.check(model.family.name)
+    request.check(model.family)
     if not model.response.is_column:
         request.tell(f"Fitting {model.response}: predictions are on the scale of {model.response}.")
     solver = pick_solver(model, request)
@@ -185,7 +186,7 @@ def _is_worth_something(model: Any, job: FitJob, figures: dict[str, Any]) -> boo
         figures = measure_fit(model, weighted)
     deviance, null = figures["deviance"], figures["null_deviance"]
     total = len(weighted) if weighted.weight is None else float(np.sum(weighted.weight))
-    if is_no_worse(deviance, null, total, model.scale):
+    if is_no_worse(deviance, null, total, model.dispersion_unit**0.5):
         return True
     warn(
         f"{ASTRAY}: its deviance, {deviance:.4g}, is larger than that of the intercept alone, "

@@ -10,6 +10,7 @@ from typing import Any
 
 import keras
 
+from ahofm_keras.families import Family
 from ahofm_keras.layers import (
     BasisExpansion,
     Offset,
@@ -123,7 +124,7 @@ class Graph:
 
 
 def build_graph(
-    design: Design, family: str, shift: float, scale: float, seed: int, starts: int = 1
+    design: Design, family: Family, shift: float, scale: float, seed: int, starts: int = 1
 ) -> Graph:
     """Connect the layers of all terms; interactions have room for the factors of some starts."""
     inputs = _inputs(design)
@@ -143,7 +144,8 @@ def build_graph(
         contributions |= parts
         # Only the first, which is that of the mean, has the response's shift and scale.
         units = (0.0, 1.0) if predictors else (shift, scale)
-        layer = Predictor(*units, own.intercept, name=free(f"predictor{suffix}"))
+        unit = family.dispersion_unit(*units) if units[1] else 1.0
+        layer = Predictor(*units, own.intercept, unit, name=free(f"predictor{suffix}"))
         predictors[name] = layer
         links[name] = layer(list(parts.values()), offset)
     several = list(links.values()) if len(links) > 1 else next(iter(links.values()))

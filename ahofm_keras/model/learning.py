@@ -81,15 +81,16 @@ def learn_units(
 ) -> tuple[float, float]:
     """Shift and scale, between which and the response's own units the predictor translates."""
     shift = family.start(y, offset) if intercept else 0.0
-    return shift, float(np.std(y - offset)) if family.scaled else 1.0
+    return shift, family.predictor_scale(y, offset)
 
 
 def warn_of_response(
     formula: Formula, data: Any, response: Expression, y: np.ndarray, family: Family
 ) -> None:
     """Of a response that another family serves better, or that a feature tells exactly."""
-    if family.name == "gaussian" and ((y == 0) | (y == 1)).all():
-        warn(f'The response `{response}` is 0 or 1: `family="bernoulli"` models its probability.')
+    advice = family.advice(y)
+    if advice is not None:
+        warn(f"The response `{response}` {advice}")
     columns = read_columns(data, _feature_columns(formula))
     responses = {str(response): y}
     if set(response.columns()) <= set(column_names(data)):

@@ -86,7 +86,7 @@ class Outputs:
         assert self._posterior is not None
         error = self._in_units(keras.ops.sqrt(self._variances[:, column]))
         known = keras.ops.multiply(keras.ops.ones_like(error), self._posterior.dispersion)
-        dispersion = self._in_units(self._in_units(known))
+        dispersion = keras.ops.multiply(known, self._graph.predictor.dispersion_unit)
         return {"link": self._graph.link, "link_se": error, "dispersion": dispersion}
 
     def endpoints(self, with_uncertainty: bool) -> dict[str, dict[str, Any]]:

@@ -42,6 +42,7 @@ def learn_units_of_response(model: Any, rows: Rows | tf.data.Dataset, request: A
     shift, scale = learn_units(y, offset, model.family, model.design.only.intercept)
     model.predictor.shift.assign(shift)
     model.predictor.scale.assign(scale)
+    model.predictor.dispersion_unit.assign(model.family.dispersion_unit(shift, scale))
 
 
 def _first_rows(model: Any, batches: tf.data.Dataset) -> tuple[np.ndarray, Any]:

@@ -144,7 +144,7 @@ def plot_observed(check: Check, ax: Any = None) -> Any:
         ax = one_axes(ax, _PANEL)
         fitted, observed = check.residuals["fitted"].to_numpy(), check.residuals["observed"].to_numpy()
         bins = check.calibration
-        if check.family == "bernoulli":
+        if check.binary:
             _classes(ax, fitted, observed)
             headline(ax, "Calibration")
             note(
@@ -159,7 +159,7 @@ def plot_observed(check: Check, ax: Any = None) -> Any:
         low, high = (float(edge(fitted)) for edge in (np.min, np.max))
         ax.plot([low, high], [low, high], color=INK, linewidth=0.8)
         lower, upper = bins["lower"], bins["upper"]
-        if check.family == "bernoulli":
+        if check.binary:
             lower, upper = lower.clip(0, 1), upper.clip(0, 1)
         ax.vlines(bins["fitted"], lower, upper, color=SOFT, linewidth=1.6)
         ax.plot(bins["fitted"], bins["observed"], color=VERMILLION, linewidth=1.2)

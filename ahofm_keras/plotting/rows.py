@@ -78,7 +78,7 @@ def residual_data(
         fit = fit + purify_parts(parts, data).evaluate(subset, functions)
     link = np.asarray(model.predict(dict(columns), type="link"), float)
     mean = np.asarray(model.family.inverse_link(link, np))
-    residual = (y - mean) / model.family.slope(mean)
+    residual = (y - mean) / model.family.slope(link)
     return pd.DataFrame(
         {"value": values, "fit": fit, "residual": residual, "partial_residual": fit + residual}
     )

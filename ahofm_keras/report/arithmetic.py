@@ -112,7 +112,7 @@ def describe_posterior(parts: Parts) -> Json | None:
     model, layer = parts.model, parts.model.posterior
     assert layer is not None
     return {
-        "dispersion": float(layer.dispersion) * model.scale**2,
+        "dispersion": float(layer.dispersion) * model.dispersion_unit,
         "linear": _pack_root(layer.linear_roots * model.scale),
         "size": len(np.asarray(layer.linear_edf)),
         "intercept": bool(model.design.only.intercept),

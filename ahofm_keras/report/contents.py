@@ -18,7 +18,7 @@ from ahofm_keras.report.inputs import describe_inputs
 from ahofm_keras.report.quality import describe_quality, fitted_means
 from ahofm_keras.report.ranking import describe_ranking, map_order
 from ahofm_keras.report.rows import describe_sample, find_known_rows
-from ahofm_keras.report.words import default_title, describe_facts, describe_words
+from ahofm_keras.report.words import default_title, describe_facts, describe_family, describe_words
 from ahofm_keras.terms import Margin, Variable
 
 # Points of a curve at which its standard error is known: even ones, and every second quantile.
@@ -48,7 +48,7 @@ def collect(
         "version": __version__,
         "formula": model.formula,
         "response": str(model.response),
-        "family": {"name": model.family.name, "link": model.family.link},
+        "family": describe_family(model),
         "words": describe_words(model, ranking),
         "facts": describe_facts(parts),
         "warnings": [] if model.fit_result is None else list(model.fit_result.warnings),

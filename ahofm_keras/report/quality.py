@@ -53,7 +53,7 @@ def _measure(model: AdditiveModel, rows: KnownRows, mean: np.ndarray) -> list[Fi
         null = float(family.unit_deviance(y, _null_mean(model, rows), np) @ weight)
         figures.append(_explained(1 - float(family.unit_deviance(y, mean, np) @ weight) / null))
     error = y - mean
-    if family.name == "bernoulli":
+    if family.binary:
         area = _area(y, mean, weight)
         figures.append(_figure("AUC", area, "0.5 is guessing, 1 sorts all rows rightly"))
         brier = float(np.average(error**2, weights=weight))
@@ -79,12 +79,12 @@ def _null_mean(model: AdditiveModel, rows: KnownRows) -> np.ndarray:
 
 
 def _dispersion(model: AdditiveModel) -> float | None:
-    if not model.family.dispersed:
+    if model.family.dispersion_known:
         return 1.0
     record = model.fit_result
     if record is not None and record.dispersion:
         return float(record.dispersion)
-    return float(model.posterior.dispersion) * model.scale**2 if model.has_posterior else None  # type: ignore
+    return float(model.posterior.dispersion) * model.dispersion_unit if model.has_posterior else None  # type: ignore
 
 
 def _area(y: np.ndarray, mean: np.ndarray, weight: np.ndarray) -> float | None:

@@ -5,25 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ahofm_keras.effects.parts import Parts
+from ahofm_keras.families import LINKS
 from ahofm_keras.model import AdditiveModel
 
-_FAMILIES = {
-    "gaussian": "the average",
-    "bernoulli": "the probability",
-    "poisson": "the expected count",
-    "gamma": "the average",
-}
-_LINKS = {
-    "identity": "The parts add up to the prediction itself.",
-    "logit": (
-        "The parts add up to log-odds, which become a probability: +0.7 doubles the odds, -0.7 halves "
-        "them."
-    ),
-    "log": (
-        "The parts add up to a logarithm, so each of them multiplies the prediction: +0.1 means about "
-        "10 % more, +0.7 twice as much."
-    ),
-}
 _ONE = {1: "a single feature", 2: "a pair", 3: "a triple"}
 _SEVERAL = {1: "single features", 2: "pairs", 3: "triples"}
 _SOLVERS = {
@@ -49,10 +33,25 @@ def describe_words(model: AdditiveModel, ranking: list[dict[str, Any]]) -> dict[
     """
     return {
         "what": _what(model, ranking),
-        "link": _LINKS[model.family.link],
+        "link": LINKS[model.family.link].sentence,
         "scale": ""
         if model.response.is_column
         else f"Predictions are on the scale of {model.response}, as the formula asks.",
+    }
+
+
+def describe_family(model: AdditiveModel) -> dict[str, Any]:
+    """Name and link, and what a page says and shows because of them."""
+    family, link = model.family, LINKS[model.family.link]
+    return {
+        "name": family.name,
+        "link": link.name,
+        "binary": family.binary,
+        "linear": family.is_linear,
+        "result_label": f"{family.result_label} {model.response}",
+        "sum_label": link.sum_label,
+        "effect_axis": f"Effect on {link.scale.format(response=model.response)}",
+        "ratio": link.ratio,
     }
 
 
@@ -65,7 +64,7 @@ def _what(model: AdditiveModel, ranking: list[dict[str, Any]]) -> str:
             names, number = (_ONE, "one") if count == 1 else (_SEVERAL, f"{count:,}")
             effects = "" if len(pieces) > 1 else " effect" if count == 1 else " effects"
             pieces.append(f"{number}{effects} of {names.get(order, f'{order} features')}")
-    predicts = _FAMILIES[model.family.name]
+    predicts = model.family.predicts
     together = pieces[0] if len(pieces) == 1 else f"{', '.join(pieces[:-1])} and {pieces[-1]}"
     return f"It predicts {predicts} of {model.response} as the sum of {together}."
 
@@ -84,7 +83,7 @@ def describe_facts(parts: Parts) -> list[dict[str, Any]]:
         facts.append(("Rounds", f"{record.epochs:,}, {ended}"))
         if record.edf is not None:
             facts.append(("Effective degrees of freedom", f"{record.edf:.1f}"))
-        if model.family.dispersed and record.dispersion:
+        if not model.family.dispersion_known and record.dispersion:
             facts.append(("Dispersion", f"{record.dispersion:.4g}"))
         if record.log_likelihood is not None:
             facts.append(("Log-likelihood of the fit", f"{record.log_likelihood:,.1f}"))

@@ -79,7 +79,7 @@ def descend(engine: Engine) -> Steps:
 
 def _sweep(engine: Engine, goal: float) -> float:
     """One sweep; for other families than the gaussian at current weights, and halved if too long."""
-    if engine.family.scaled:
+    if engine.family.is_linear:
         engine.sweep()
         return engine.objective()
     engine.linearise()

@@ -22,7 +22,6 @@ from ahofm_keras.solvers.reviving import choose_anew, revive_groups
 from ahofm_keras.solvers.rows import CHUNK_ROWS, Chunk, count_cores, read_chunks
 from ahofm_keras.terms import Design
 
-_LEAST_DISPERSION = 1e-14
 # A mean further from the response, on the scale of the predictor, is not one to linearise at.
 _FAR = 10.0
 
@@ -80,6 +79,7 @@ class Engine:
         self.family = family
         self.shift = shift
         self.scale = scale
+        self.dispersion_unit = family.dispersion_unit(shift, scale)
         self.random = random
         self.rows = len(rows)
         self.weight_unit = weight_unit
@@ -198,28 +198,28 @@ class Engine:
                 responses in a sample were 0 has a mean of almost 0: seen from there, a response of 1 is
                 at infinity.
         """
-        if self.family.scaled and self.linear_gram is not None:
+        if self.family.is_linear and self.linear_gram is not None:
             return  # the response is its own working response, and weights do not change
-        self.each(lambda chunk: self._linearise(chunk, *self._means(chunk, start, cautious)))
+        self.each(lambda chunk: self._linearise(chunk, self._predictors(chunk, start, cautious)))
         self.linear_gram = self._total(self.linear.gram)
 
-    def _means(self, chunk: Chunk, start: bool, cautious: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and predictor of each row at which it is linearised."""
-        mean, eta = self.mean(chunk), chunk.offset + self.scale * chunk.fit()
-        if not (start or cautious):
-            return mean, eta
-        rough = self.family.rough_mean(chunk.y, self.average)
-        far = start | (np.abs(chunk.y - mean) > _FAR * self.family.slope(mean))
-        return np.where(far, rough, mean), np.where(far, self.family.link_function(rough), eta)
+    def _predictors(self, chunk: Chunk, start: bool, cautious: bool) -> np.ndarray:
+        """Predictor of each row at which it is linearised: a rough one where its own has no mean."""
+        eta = chunk.offset + self.scale * chunk.fit()
+        far = start | ~self.family.is_valid(eta)
+        if cautious:
+            step = _FAR * self.scale * np.abs(self.family.slope(eta))
+            far |= np.abs(chunk.y - self.mean(chunk)) > step
+        if not np.any(far):
+            return eta
+        return np.where(
+            far, self.family.link_function(self.family.rough_mean(chunk.y, self.average)), eta
+        )
 
-    def _linearise(self, chunk: Chunk, mean: np.ndarray, eta: np.ndarray) -> None:
-        if self.family.scaled:
-            chunk.target = (chunk.y - chunk.offset) / self.scale
-            return
-        slope = np.maximum(self.family.slope(mean), self.family.least_slope)
-        variance = np.maximum(self.family.variance(mean), self.family.least_slope)
-        chunk.weight = chunk.case_weight * slope**2 / variance
-        chunk.target = (eta - chunk.offset + (chunk.y - mean) / slope) / self.scale
+    def _linearise(self, chunk: Chunk, eta: np.ndarray) -> None:
+        ((weight, response),) = self.family.working(chunk.y, self.family.named(eta)).values()
+        chunk.weight = chunk.case_weight * weight * (self.scale**2 / self.dispersion_unit)
+        chunk.target = (response - chunk.offset) / self.scale
 
     # Updates of blocks --------------------------------------------------------------------------
 
@@ -323,12 +323,12 @@ class Engine:
         Residuals are those from the current mean. From the working response of a mean before, which the
         last update has just been fitted to, they would be too small as long as the mean moves.
         """
-        if self.random and self.family.dispersed:
-            if not self.family.scaled:
-                self.each(lambda chunk: self._linearise(chunk, *self._means(chunk, False, False)))
+        if self.random and not self.family.dispersion_known:
+            if not self.family.is_linear:
+                self.each(lambda chunk: self._linearise(chunk, self._predictors(chunk, False, False)))
             squares = self.expected_squares() + sum(block.penalty(True) for block in self.blocks)
             count = self.weighted_rows + sum(block.prior.size for block in self.blocks)
-            self.dispersion = max(squares / count, _LEAST_DISPERSION)
+            self.dispersion = self.family.estimate_dispersion(squares, count)
 
     # What is maximised --------------------------------------------------------------------------
 
@@ -345,14 +345,15 @@ class Engine:
         return total
 
     def deviance(self) -> float:
-        """Sum of the unit deviances at the mean, in the response's units."""
+        """Sum of the unit deviances at the mean, in the response's units; infinite without a mean."""
+        valid = all(self.family.is_valid(c.offset + self.scale * c.fit()).all() for c in self.chunks)
         parts = (self.family.unit_deviance(c.y, self.mean(c), np) @ c.case_weight for c in self.chunks)
-        return float(sum(parts))
+        return float(sum(parts)) if valid else float("inf")
 
     def objective(self) -> float:
         """Half the deviance plus half the penalty, over n: the loss that Keras sees."""
         penalty = sum(block.penalty(False) for block in self.blocks)
-        return (self.deviance() / self.scale**2 + penalty) / (2 * self.total_weight)
+        return (self.deviance() / self.dispersion_unit + penalty) / (2 * self.total_weight)
 
     def bound(self) -> float:
         """Evidence lower bound; of the working gaussian model where the family is not gaussian.
@@ -360,7 +361,7 @@ class Engine:
         Less the price of the tensor products that are on, and of the freedom of smooths. For other
         families the log-likelihood at the mean stands for that of the working response.
         """
-        if self.family.scaled:
+        if self.family.is_linear:
             total = -self.expected_squares() / self.dispersion
         else:
             at_mean = sum(float(c.weight @ (c.target - c.fit()) ** 2) for c in self.chunks)

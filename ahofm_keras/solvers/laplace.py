@@ -88,7 +88,5 @@ def _within_starts(covariance: np.ndarray, gram: np.ndarray, starts: int) -> np.
 
 def _dispersion(engine: Engine, edf: float) -> float:
     """The deviance over the degrees of freedom that are left, in the model's scale."""
-    if not engine.family.dispersed:
-        return 1.0
     left = max(engine.weighted_rows - edf, 1.0)
-    return max(engine.deviance() / engine.scale**2 / left, 1e-14)
+    return engine.family.estimate_dispersion(engine.deviance() / engine.dispersion_unit, left)

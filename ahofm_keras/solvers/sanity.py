@@ -16,7 +16,7 @@ _REACH = 50.0
 
 def is_astray(engine: Engine) -> bool:
     """Whether a fit is worse than the intercept alone, or its predictor out of range."""
-    figures = engine.deviance(), _null_deviance(engine), engine.total_weight, engine.scale
+    figures = engine.deviance(), _null_deviance(engine), engine.total_weight, engine.dispersion_unit**0.5
     return not (is_no_worse(*figures) and is_in_range(engine))
 
 
@@ -25,14 +25,16 @@ def is_in_range(engine: Engine) -> bool:
 
     On the right side it may be far: where terms tell classes apart nothing holds it.
     """
-    if engine.family.scaled:
+    if engine.family.is_linear:
         return True
 
     def in_range(chunk: Chunk) -> bool:
         rough = engine.family.link_function(engine.family.rough_mean(chunk.y, engine.average))
-        beyond = chunk.offset + engine.scale * chunk.fit() - rough
-        wrong = (chunk.y - engine.mean(chunk)) * beyond < 0
-        return not np.any((np.abs(beyond) > _REACH) & wrong & (chunk.case_weight > 0))
+        eta = chunk.offset + engine.scale * chunk.fit()
+        beyond = eta - rough
+        wrong = (chunk.y - engine.mean(chunk)) * beyond * engine.family.slope(eta) < 0
+        far = (np.abs(beyond) > _REACH * engine.scale) & wrong | ~engine.family.is_valid(eta)
+        return not np.any(far & (chunk.case_weight > 0))
 
     return all(engine.each(in_range))
 

@@ -30,7 +30,7 @@ def make_engine(model: Any, job: FitJob, *, random: bool, chosen: np.ndarray | N
     rows = rows if chosen is None else rows.take(chosen)
     # Several starts are fitted one by one; only their average fills the room that the model has.
     design = model.design.with_starts(1 if random else model.starts)
-    rows, unit = _with_mean_weight_1(rows) if model.family.dispersed else (rows, 1.0)
+    rows, unit = (rows, 1.0) if model.family.dispersion_known else _with_mean_weight_1(rows)
     return Engine(
         design, model.family, rows, model.shift, model.scale, random=random,
         starts=job.restarts + 1, weight_unit=unit,
@@ -135,7 +135,7 @@ def run_sweeps(
 
 def _warn_of_separation(engine: Engine) -> None:
     """Where terms tell classes apart exactly, their coefficients grow without end."""
-    if engine.family.name != "bernoulli":
+    if not engine.family.binary:
         return
     means = engine.on_rows(engine.mean)
     certain = int(np.sum((means < _CERTAIN) | (means > 1 - _CERTAIN)))
@@ -186,4 +186,4 @@ def _validate(model: Any, job: FitJob, engine: Engine, epoch: int) -> Logs:
     rows = job.validation
     deviances = engine.family.unit_deviance(rows.y, engine.predict(rows), np)
     deviance = float(np.average(deviances, weights=rows.weight))
-    return logs | {"val_deviance": deviance, "val_loss": deviance / (2 * engine.scale**2)}
+    return logs | {"val_deviance": deviance, "val_loss": deviance / (2 * engine.dispersion_unit)}

@@ -265,7 +265,7 @@ def _sweep(
         worth: what may not fall, per row.
         adapt, revive, cost: of `Engine.sweep`.
     """
-    if engine.family.scaled:
+    if engine.family.is_linear:
         engine.sweep(adapt, revive, cost)
         return
     engine.linearise()

@@ -35,7 +35,7 @@ def read_figures(model: AdditiveModel) -> Figures:
         "warnings": () if record is None else tuple(record.warnings),
     }
     found["deviance_explained"] = _explained(found["deviance"], found["null_deviance"])
-    found["aic"] = _aic(found["log_likelihood"], found["edf"], model.family.dispersed)
+    found["aic"] = _aic(found["log_likelihood"], found["edf"], model.family.dispersion_known)
     found["residual_df"] = None
     if found["rows"] is not None and found["edf"] is not None:
         found["residual_df"] = max(found["rows"] - found["edf"], 1.0)
@@ -48,8 +48,8 @@ def _explained(deviance: float | None, null_deviance: float | None) -> float | N
     return 1 - deviance / null_deviance
 
 
-def _aic(log_likelihood: float | None, edf: float | None, dispersed: bool) -> float | None:
+def _aic(log_likelihood: float | None, edf: float | None, known: bool) -> float | None:
     """-2 log-likelihood + 2 degrees of freedom, of which an estimated dispersion is one."""
     if log_likelihood is None or edf is None:
         return None
-    return -2 * log_likelihood + 2 * (edf + dispersed)
+    return -2 * log_likelihood + 2 * (edf + (not known))

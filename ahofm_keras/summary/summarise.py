@@ -94,11 +94,11 @@ def summary(model: AdditiveModel) -> Summary:
     """
     check_readable(model)
     figures = read_figures(model)
-    residual_df = figures["residual_df"] if model.family.dispersed else None
+    residual_df = None if model.family.dispersion_known else figures["residual_df"]
     rows = TermRows(model, residual_df, figures["rows"] or model.design.rows)
     terms = rows.frame()
     figures["posterior"] = model.has_posterior
-    figures["dispersion_known"] = not model.family.dispersed
+    figures["dispersion_known"] = model.family.dispersion_known
     figures["shares"] = float(terms["share"].sum())
     return Summary(_coefficients(rows.block, model, residual_df), terms, figures)
 

@@ -112,11 +112,29 @@ function evaluateBasis(basis, value) {
 
 // The model ------------------------------------------------------------------------------------------
 
+// As in families/links.py.
 const INVERSE_LINKS = {
   identity: (eta) => eta,
   log: (eta) => Math.exp(clamp(eta, -300, 300)),
   logit: (eta) => (1 + Math.tanh(eta / 2)) / 2,
+  probit: normalChance,
+  cloglog: (eta) => -Math.expm1(-Math.exp(clamp(eta, -300, 300))),
+  inverse: (eta) => (eta > 0 ? 1 / eta : Infinity),
+  sqrt: (eta) => Math.max(eta, 0) ** 2,
 };
+
+/** The normal distribution function: a series in the middle, a continued fraction in the tails. */
+function normalChance(x) {
+  const density = Math.exp((-x * x) / 2) / Math.sqrt(2 * Math.PI), size = Math.abs(x);
+  if (size < 4) {
+    let term = x, sum = x;
+    for (let k = 3; Math.abs(term) > 1e-17 * Math.abs(sum); k += 2) sum += term *= (x * x) / k;
+    return 0.5 + density * sum;
+  }
+  let fraction = size;
+  for (let k = 40; k > 0; k--) fraction = size + k / fraction;
+  return x < 0 ? density / fraction : 1 - density / fraction;
+}
 
 /** e_order of the columns of a matrix given by rows: Float64Array(F). */
 function elementarySymmetric(rows, order, rank) {

@@ -45,7 +45,7 @@ function showOrders() {
 function showObserved() {
   byId("observed-box").hidden = sample === null;
   if (sample === null) return null;
-  const { title, figure, note } = contents.family.name === "bernoulli" ? calibration() : agreement();
+  const { title, figure, note } = contents.family.binary ? calibration() : agreement();
   byId("observed-title").textContent = title;
   byId("observed").setAttribute("aria-label", title);
   byId("observed-note").textContent = `${count(sample.y.length)} of the rows${note}`;

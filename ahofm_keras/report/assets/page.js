@@ -95,21 +95,17 @@ const EFFECT_DECIMALS = clamp(2 - Math.floor(Math.log10(contents.spread || 1)), 
 function effectText(value, reach = null) {
   const width = reach === null ? "" : ` ± ${fixed(reach, EFFECT_DECIMALS, false)}`;
   const text = fixed(value, EFFECT_DECIMALS, true) + width;
-  if (contents.family.link === "identity") return text;
+  if (contents.family.ratio === null) return text;
   const ratio = Math.exp(value);
   const times = ratio < 0.1 || ratio >= 100 ? number(ratio, 2) : fixed(ratio, 2, false);
-  return `${text} (${contents.family.link === "logit" ? "odds " : ""}×${times})`;
+  return `${text} (${contents.family.ratio}×${times})`;
 }
 
 /** Names as they stand in a sentence: a, b and c. */
 const listed = (names) =>
   names.length < 2 ? names.join() : `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}`;
 
-const EFFECT_AXIS = {
-  identity: `Effect on ${contents.response}`,
-  log: `Effect on log ${contents.response}`,
-  logit: `Effect on the log-odds of ${contents.response}`,
-}[contents.family.link];
+const EFFECT_AXIS = contents.family.effect_axis;
 
 const orderTint = (order) => `var(--order-${Math.min(order, 4)})`;
 const ORDER_NAMES = (order) => ({ 1: "Features", 2: "Pairs", 3: "Triples" })[order] ?? `Order ${order}`;

@@ -1,10 +1,6 @@
 // A prediction that follows its inputs, and its parts.
 
 const SHOWN_PARTS = 10;
-const RESULT_NAMES = {
-  gaussian: "Predicted ", bernoulli: "Probability of a 1 in ", poisson: "Expected ", gamma: "Expected ",
-};
-const SUM_NAMES = { identity: "Sum", log: "Sum (log scale)", logit: "Sum (log-odds)" };
 // Which parts are shown: they change places only when an input is let go.
 let shownParts = [];
 let waiting = false;
@@ -29,7 +25,7 @@ function changed(final) {
 
 function showResult() {
   const at = model.at(state.row);
-  write(byId("result-label"), RESULT_NAMES[contents.family.name] + contents.response);
+  write(byId("result-label"), contents.family.result_label);
   byId("result").textContent = number(at.mean, 5);
   byId("result").dataset.value = String(at.mean);
   byId("result-band").textContent = bandText(at);
@@ -43,9 +39,9 @@ function bandText(at) {
     return "Intervals are left out of the page: the model has too many coefficients.";
   if (posterior === null) return "";
   const error = reach * posterior.errorAt(at);
-  const [low, high] = [at.link - error, at.link + error].map((end) => number(model.inverseLink(end)));
+  const [low, high] = [at.link - error, at.link + error].map((end) => model.inverseLink(end)).sort((a, b) => a - b).map((end) => number(end));
   const mean = `${percent(contents.level)} band of the mean: ${low} to ${high}`;
-  if (contents.family.name !== "gaussian") return mean;
+  if (!contents.family.linear) return mean;
   const wide = Math.hypot(error, reach * Math.sqrt(posterior.dispersion));
   return `${mean}; of a new observation: ${number(at.link - wide)} to ${number(at.link + wide)}`;
 }
@@ -63,7 +59,7 @@ function showParts(at) {
   byId("parts").replaceChildren(element("tbody", {},
     partLine({ text: "Constant", value: model.constant }, decimals),
     ...lines.map((line) => partLine(line, decimals, most)),
-    partLine({ text: SUM_NAMES[contents.family.link], value: at.link }, decimals, null, "total")));
+    partLine({ text: contents.family.sum_label, value: at.link }, decimals, null, "total")));
 }
 
 /** The subsets whose parts are largest, as far as they can be seen beside the first. */

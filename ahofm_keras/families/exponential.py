@@ -1,0 +1,38 @@
+"""Exponential dispersion models: what follows from a variance function."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ahofm_keras.families.base import Array, Family, Namespace, Parameters
+
+
+class ExponentialFamily(Family):
+    """An exponential dispersion model: its mean, a variance function, and one dispersion.
+
+    A subclass has `variance`, `distribution`, and either `unit_deviance` or `log_density`.
+    """
+
+    def log_density(self, y: Array, parameters: Parameters, xp: Namespace = np) -> Array:
+        """Minus half the unit deviance: the rest is of y alone."""
+        return -self.unit_deviance(y, parameters["mean"], xp) / 2
+
+    def loss(self, y: Array, parameters: Parameters, xp: Namespace = np) -> Array:
+        """Half the unit deviance."""
+        return self.unit_deviance(y, parameters["mean"], xp) / 2
+
+    def score(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
+        """(y - mean) / variance."""
+        mean = parameters["mean"]
+        return {"mean": (y - mean) / self._held(self.variance(mean))}
+
+    def information(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
+        """1 / variance."""
+        return {"mean": 1 / self._held(self.variance(parameters["mean"]))}
+
+    def working(self, y: np.ndarray, etas: Parameters) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Weight slope^2 / variance, response eta + (y - mean) / slope."""
+        eta = etas["mean"]
+        mean, slope = self.inverse_link(eta, np), self._held(self.slope(eta, np))
+        weight = slope**2 / self._held(self.variance(mean))
+        return {"mean": (weight, eta + (y - mean) / slope)}
