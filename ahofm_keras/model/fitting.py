@@ -29,7 +29,7 @@ from ahofm_keras.model.rows import RowReader
 from ahofm_keras.model.streams import own_errors
 from ahofm_keras.solvers import AUTO, SOLVERS, FitJob, choose_solver
 from ahofm_keras.solvers.choice import MINI_BATCHES, check_solver
-from ahofm_keras.solvers.job import ASTRAY, NOT_CONVERGED, Rows, is_no_worse
+from ahofm_keras.solvers.job import ASTRAY, NOT_CONVERGED, STALLED, Rows, is_no_worse
 from ahofm_keras.solvers.laplace import can_have_laplace, write_laplace
 from ahofm_keras.solvers.posterior import forget_posterior
 from ahofm_keras.terms import InteractionTerm
@@ -180,7 +180,7 @@ def _leave_record(
 ) -> None:
     """Keep what readers of the model will ask for."""
     figures = measure_fit(model, job.training) if isinstance(job.training, Rows) else {}
-    converged = not any(note.startswith((NOT_CONVERGED, ASTRAY)) for note in notes)
+    converged = not any(note.startswith((NOT_CONVERGED, STALLED, ASTRAY)) for note in notes)
     if converged and figures:
         converged = _is_worth_something(model, job, figures)
     classes = request.class_weight

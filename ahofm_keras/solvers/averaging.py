@@ -9,20 +9,21 @@ put into one of them the others do not share.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
 from scipy.linalg import block_diag
 
-from ahofm_keras.solvers.blocks import FactorBlock, FactorGroup, LinearBlock
-from ahofm_keras.solvers.engine import State
+from ahofm_keras.solvers import tasks
+from ahofm_keras.solvers.blocks import FactorBlock, FactorGroup, LinearBlock, Spread
+from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.priors import System
+from ahofm_keras.solvers.state import State
 from ahofm_keras.terms import Design, InteractionTerm
 
-# Further starts, any number of them, would change the error by less than this share of it.
-_AGREEMENT = 0.01
 
-
-def are_enough(fits: Sequence[np.ndarray], target: np.ndarray, weight: np.ndarray) -> bool:
+def are_enough(engine: Engine, states: Sequence[State]) -> bool:
     """Whether the average of more fits would predict hardly better.
 
     With v the variance of a prediction over starts, an average of K has the expected squared error m + v
@@ -31,43 +32,38 @@ def are_enough(fits: Sequence[np.ndarray], target: np.ndarray, weight: np.ndarra
     may agree by chance, so one start less than there are is counted.
 
     Args:
-        fits: predictors of each start on the training rows.
-        target: working response there.
-        weight: working weights.
+        engine: of the fits.
+        states: where the starts ended.
     """
-    counted = len(fits) - 1
+    counted = len(states) - 1
     if counted < 1:
         return False
-    spread = weight @ np.var(fits, axis=0, ddof=1)
-    missed = weight @ (target - np.mean(fits, axis=0)) ** 2
-    return bool(spread <= 2 * _AGREEMENT * counted * missed)
+    spread, missed = engine.store.reduce(tasks.disagreement, states[-1], tuple(states))
+    return bool(spread <= 2 * engine.settings.agreement * counted * missed)
 
 
-def average_states(states: Sequence[State], design: Design, gram: np.ndarray) -> State:
+def average_states(states: Sequence[State], bounds: Sequence[float], design: Design) -> State:
     """The average of fits to the same rows.
 
     Its variances are about the mean of theirs, not those of K independent fits, because all saw the same
-    rows.
+    rows. It has more factors than a fit, so that its moments are not kept: no update follows.
 
     Args:
         states: of fits of one model.
+        bounds: of these.
         design: of the model with room for all of them.
-        gram: Gram matrix of the linear block.
     """
     terms = {term.name: term for term in design.of_kind(InteractionTerm)}
-    keys = dict.fromkeys((g.term.name, g.place) for state in states for g in state.groups)
+    keys = dict.fromkeys(group.key for state in states for group in state.groups)
     groups = []
-    for name, place in sorted(keys, key=lambda key: (list(terms).index(key[0]), key[1])):
-        found = [_find(state, name, place) for state in states]
+    for name, index in sorted(keys, key=lambda key: (list(terms).index(key[0]), key[1])):
+        found = [state.group((name, index)) for state in states]
         groups.append(_average_groups(found, terms[name]))
     dispersion = float(np.mean([state.dispersion for state in states]))
-    linear = _average_linear([state.linear for state in states], dispersion, gram)
-    return State(dispersion, linear, groups)
-
-
-def _find(state: State, name: str, place: int) -> FactorGroup | None:
-    own = [group for group in state.groups if (group.term.name, group.place) == (name, place)]
-    return own[0] if own else None
+    linear = _average_linear([state.linear for state in states], dispersion, states[-1].gram)
+    return replace(
+        states[-1], dispersion=dispersion, linear=linear, groups=tuple(groups), bounds=tuple(bounds)
+    )
 
 
 def _average_linear(blocks: Sequence[LinearBlock], dispersion: float, gram: np.ndarray) -> LinearBlock:
@@ -76,28 +72,29 @@ def _average_linear(blocks: Sequence[LinearBlock], dispersion: float, gram: np.n
     Tests of terms take covariance and smoothing apart again, so the two have to fit exactly: a mean of
     covariances would not. What only some of the fits switched off keeps the uncertainty of the others.
     """
-    average: LinearBlock = blocks[0].copy()
     with np.errstate(divide="ignore", over="ignore"):
         variances = np.exp([-block.prior.parameters for block in blocks])
-        average.prior.parameters = -np.log(np.mean(variances, axis=0))
-    nothing = np.zeros(len(average.mean))
-    average.accept(average.prior.solve(gram, nothing, dispersion), dispersion, gram)
-    average.mean = np.mean([block.mean for block in blocks], axis=0)
-    average.smoothing_covariance = np.mean([block.smoothing_covariance for block in blocks], axis=0)
-    return average
+        prior = blocks[0].prior.at(-np.log(np.mean(variances, axis=0)))
+    nothing = np.zeros(len(blocks[0].mean))
+    average = blocks[0].solved(prior.solve(System(gram, nothing, dispersion)), dispersion, gram)
+    return replace(
+        average,
+        mean=np.mean([block.mean for block in blocks], axis=0),
+        averaged_smoothing=np.mean([block.smoothing_covariance for block in blocks], axis=0),
+    )
 
 
 def _average_groups(groups: Sequence[FactorGroup | None], term: InteractionTerm) -> FactorGroup:
     """The factors of all fits side by side; a fit that switched an order off adds none."""
     found = [(start, group) for start, group in enumerate(groups) if group is not None]
     first = found[0][1]
-    rank = term.orders[first.place].rank
+    rank = term.orders[first.index].rank
     kept = tuple(start * rank + factor for start, group in found for factor in group.kept)
     blocks = tuple(
         _average_blocks([group.blocks[j] for _, group in found], len(groups), first.order)
         for j in range(len(first.blocks))
     )
-    return FactorGroup(term, first.place, kept, blocks)
+    return FactorGroup(term, first.index, kept, blocks)
 
 
 def _average_blocks(blocks: Sequence[FactorBlock], fits: int, order: int) -> FactorBlock:
@@ -110,9 +107,12 @@ def _average_blocks(blocks: Sequence[FactorBlock], fits: int, order: int) -> Fac
     size = fits ** (-1 / order)
     spread = size ** (-2 * (order - 1)) / fits
     prior = reduce(lambda left, right: left.beside(right), (block.prior for block in blocks))
-    return blocks[0].replaced(
-        prior,
-        size * np.concatenate([block.mean for block in blocks]),
-        spread * block_diag(*(block.covariance for block in blocks)),
-        np.concatenate([block.edf for block in blocks]) / fits,
+    covariance = spread * block_diag(*(block.covariance for block in blocks))
+    edf = np.concatenate([block.edf for block in blocks]) / fits
+    return replace(
+        blocks[0],
+        prior=prior,
+        mean=size * np.concatenate([block.mean for block in blocks]),
+        spread=Spread(covariance, edf),
+        variational=False,
     )

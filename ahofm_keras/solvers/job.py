@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from ahofm_keras.solvers.settings import Settings, current_settings
+
 # How the warning of a fit that did not stop by itself starts.
 NOT_CONVERGED = "The fit reached its last epoch"
 # How the warning of a fit that should not be used starts.
 ASTRAY = "The fit went astray"
+# How the warning of a fit that could not go on starts.
+STALLED = "The fit stalled"
 
 
 def is_no_worse(deviance: float, null_deviance: float, rows: float, scale: float) -> bool:
@@ -81,6 +85,7 @@ class FitJob:
         until_agreed: whether fewer will do, once further ones would hardly change the average.
         monitor: the metric that early stopping watches on validation rows.
         keras_arguments: further arguments of `keras.Model.fit`.
+        settings: constants of the solvers, see `use_settings`.
     """
 
     training: Rows | tf.data.Dataset
@@ -98,6 +103,7 @@ class FitJob:
     until_agreed: bool = False
     monitor: str = "deviance"
     keras_arguments: dict[str, Any] = field(default_factory=dict)
+    settings: Settings = field(default_factory=current_settings)
 
     def weighted_training(self) -> Rows:
         """Training rows in memory, with the weights of their classes where these were given."""

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ahofm_keras.solvers.gram import CellBasis
-from ahofm_keras.solvers.priors import COST
 from ahofm_keras.tensors import (
     flatten_coordinates,
     margin_penalties,
@@ -34,7 +33,7 @@ class Products:
 
     Attributes:
         penalties: `(d, q)`, what a unit of each margin's lambda adds to the precisions.
-        price: what the evidence must gain from a tensor product; a smooth has none.
+        scales: number of scales that a tensor product pays for, one per margin; a smooth pays for none.
     """
 
     def __init__(self, term: PenalisedTerm, design: Design) -> None:
@@ -43,7 +42,7 @@ class Products:
         eigenvalues = [feature.eigenvalues for feature in self.features]
         self.penalties = margin_penalties(eigenvalues, term.pure)
         # A product of functions of d features costs what a factor of an `ahofm()` that has d would.
-        self.price = COST * len(self.features) if len(self.features) > 1 and not term.fixed else 0.0
+        self.scales = len(self.features) if len(self.features) > 1 and not term.fixed else 0
         self._widths = [len(values) for values in eigenvalues]
 
     def shaped(self, coefficients: np.ndarray) -> np.ndarray:

@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ahofm_keras.solvers.blocks import FactorGroup, LinearBlock
-from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.state import State
 from ahofm_keras.tensors import flatten_coordinates
 from ahofm_keras.terms import InteractionTerm, LinearTerm
 
 
-def write_weights(model: Any, engine: Engine) -> None:
+def write_weights(model: Any, state: State) -> None:
     """Means of the blocks -> weights of the model."""
-    block, design = engine.linear, engine.design
-    if block.intercept:
+    block, design, columns = state.linear, model.design, state.linear.columns
+    if columns.intercept:
         model.predictor.bias.assign(block.mean[0])
-    start = block.intercept
+    start = columns.intercept
     for term in design.of_kind(LinearTerm):
         stop = start + len(term.columns)
         model.get_layer(term.name).kernel.assign(block.mean[start:stop])
         start = stop
-    for products, own in zip(block.terms, block.slices, strict=True):
+    for products, own in zip(columns.terms, columns.slices, strict=True):
         layer = model.get_layer(products.term.name)
         layer.assign_coordinates(products.shaped(block.mean[own]))
-    groups = {(group.term.name, group.place): group for group in engine.groups}
     for interaction in design.of_kind(InteractionTerm):
         layer = model.get_layer(interaction.name)
-        for place in range(len(interaction.orders)):
-            values = np.zeros(layer.factors[place].shape)
-            group = groups.get((interaction.name, place))
+        for index in range(len(interaction.orders)):
+            values = np.zeros(layer.factors[index].shape)
+            group = state.group((interaction.name, index))
             if group is not None:
                 _fill(values, group)
-            layer.assign_coordinates(place, values)
+            layer.assign_coordinates(index, values)
 
 
 def _fill(values: np.ndarray, group: FactorGroup) -> None:
@@ -42,23 +42,25 @@ def _fill(values: np.ndarray, group: FactorGroup) -> None:
             values[j, : block.width, column] = factor
 
 
-def read_weights(model: Any, engine: Engine) -> None:
+def read_weights(model: Any, state: State) -> State:
     """Weights of the model -> means of the blocks."""
-    read_linear_weights(model, engine.linear)
-    for group in engine.groups:
-        values = model.get_layer(group.term.name).coordinates(group.place)
+    state = replace(state, linear=read_linear_weights(model, state.linear))
+    for index, group in enumerate(state.groups):
+        values = model.get_layer(group.term.name).coordinates(group.index)
         for j, own in enumerate(group.blocks):
-            own.mean = values[j, : own.width].T.astype(float).reshape(-1)
-    engine.rebuild()
+            mean = values[j, : own.width].T.astype(float).reshape(-1)
+            state = state.with_factors(index, j, replace(own, mean=mean))
+    return state
 
 
-def read_linear_weights(model: Any, block: LinearBlock) -> None:
+def read_linear_weights(model: Any, block: LinearBlock) -> LinearBlock:
     """Intercept, linear terms, smooths and tensor products of the model -> mean of the linear block."""
     flat = [np.asarray(model.get_layer(t.name).kernel) for t in model.design.of_kind(LinearTerm)]
-    if block.intercept:
+    if block.columns.intercept:
         flat.insert(0, np.reshape(np.asarray(model.predictor.bias), 1))
     penalised = [
         flatten_coordinates(model.get_layer(term.name).coordinates(), term.pure)
         for term in model.design.penalised()
     ]
-    block.mean = np.concatenate([np.zeros(0), *flat, *penalised]).astype(float)
+    mean = np.concatenate([np.zeros(0), *flat, *penalised]).astype(float)
+    return replace(block, mean=mean)
