@@ -33,6 +33,8 @@ from ahofm_keras.solvers.store import InMemoryRows, RowStore, Task
 from ahofm_keras.terms import Design
 
 _LEAST_DISPERSION = 1e-14
+# Names of what `Settings.moves_off` may hold of the updates of the linear block.
+RESET, REOPTIMISE = "reset smoothing", "reoptimise smoothing"
 
 
 class Engine:
@@ -146,6 +148,8 @@ class Engine:
         system = System(gram, self.store.reduce(tasks.linear_sums, state), state.dispersion)
         precision = _known_precision(block, gram)
         prior = block.prior if precision else block.prior.seeing(gram)
+        off = self.settings.moves_off
+        reset, reoptimise = reset and RESET not in off, reoptimise and REOPTIMISE not in off
         if reset or reoptimise:
             solution = prior.solve(system, precision)
             solution = reset_smoothing(solution, system) if reset else solution

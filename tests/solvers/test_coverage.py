@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from ahofm_keras.solvers.rows import read_chunks
 
 from ahofm_keras.families import get_family
 from ahofm_keras.intervals import band_of_mean
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.solvers.kernels import get_kernels
-from ahofm_keras.solvers.rows import read_chunks
 from ahofm_keras.solvers.variational import ascend
 from tests.solvers.conftest import draw_response, encode, make_engine
 

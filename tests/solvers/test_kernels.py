@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ahofm_keras.solvers.rows import count_chunks, count_cores
 
 from ahofm_keras.bases import Basis
 from ahofm_keras.errors import AhofmWarning
@@ -16,7 +17,6 @@ from ahofm_keras.solvers import kernels as package
 from ahofm_keras.solvers.gram import CellBasis
 from ahofm_keras.solvers.kernels import Factors, Kernels, get_kernels, use_kernels
 from ahofm_keras.solvers.kernels.numpy_kernels import NumpyKernels
-from ahofm_keras.solvers.rows import count_chunks, count_cores
 from tests.solvers.conftest import KERNELS, make_engine, pair_frame
 from tests.solvers.test_gram import BASES, lay_out
 

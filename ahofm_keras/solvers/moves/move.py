@@ -78,7 +78,7 @@ def try_moves(engine: Engine, state: State, moves: Sequence[Move]) -> Steps:
         refused: frozenset[Hashable] = frozenset()
         while move.name not in engine.settings.moves_off:
             proposal = move.propose(engine, state, refused)
-            if proposal is None:
+            if proposal is None or proposal.key in refused:
                 break
             yield None
             accepted = accept_if_better(engine, state, move, proposal)
