@@ -24,6 +24,14 @@ from ahofm_keras.terms import Design, InteractionTerm
 
 
 def are_enough(engine: Engine, states: Sequence[State]) -> bool:
+    """Whether the average of more fits than those that ended in some states would be hardly better."""
+    if len(states) < 2:
+        return False
+    sums = engine.store.reduce(tasks.disagreement, states[-1], tuple(states))
+    return do_agree(*sums, len(states), engine.settings.agreement)
+
+
+def do_agree(spread: float, missed: float, starts: int, agreement: float) -> bool:
     """Whether the average of more fits would predict hardly better.
 
     With v the variance of a prediction over starts, an average of K has the expected squared error m + v
@@ -32,14 +40,11 @@ def are_enough(engine: Engine, states: Sequence[State]) -> bool:
     may agree by chance, so one start less than there are is counted.
 
     Args:
-        engine: of the fits.
-        states: where the starts ended.
+        spread, missed: see `tasks.disagreement`.
+        starts: number of fits K.
+        agreement: share of the error.
     """
-    counted = len(states) - 1
-    if counted < 1:
-        return False
-    spread, missed = engine.store.reduce(tasks.disagreement, states[-1], tuple(states))
-    return bool(spread <= 2 * engine.settings.agreement * counted * missed)
+    return bool(spread <= 2 * agreement * (starts - 1) * missed)
 
 
 def average_states(states: Sequence[State], bounds: Sequence[float], design: Design) -> State:
