@@ -186,7 +186,7 @@ def _is_worth_something(model: Any, job: FitJob, figures: dict[str, Any]) -> boo
         figures = measure_fit(model, weighted)
     deviance, null = figures["deviance"], figures["null_deviance"]
     total = len(weighted) if weighted.weight is None else float(np.sum(weighted.weight))
-    if is_no_worse(deviance, null, total, model.dispersion_unit**0.5):
+    if is_no_worse(deviance, null, total, model.dispersion_unit):
         return True
     warn(
         f"{ASTRAY}: its deviance, {deviance:.4g}, is larger than that of the intercept alone, "

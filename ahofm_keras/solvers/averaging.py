@@ -9,20 +9,29 @@ put into one of them the others do not share.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
 from scipy.linalg import block_diag
 
-from ahofm_keras.solvers.blocks import FactorBlock, FactorGroup, LinearBlock
-from ahofm_keras.solvers.engine import State
+from ahofm_keras.solvers import tasks
+from ahofm_keras.solvers.blocks import FactorBlock, FactorGroup, LinearBlock, Spread
+from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.priors import System
+from ahofm_keras.solvers.state import State
 from ahofm_keras.terms import Design, InteractionOrder
 
-# Further starts, any number of them, would change the error by less than this share of it.
-_AGREEMENT = 0.01
+
+def are_enough(engine: Engine, states: Sequence[State]) -> bool:
+    """Whether the average of more fits than those that ended in some states would be hardly better."""
+    if len(states) < 2:
+        return False
+    sums = engine.store.reduce(tasks.disagreement, states[-1], tuple(states))
+    return do_agree(*sums, len(states), engine.settings.agreement)
 
 
-def are_enough(fits: Sequence[np.ndarray], target: np.ndarray, weight: np.ndarray) -> bool:
+def do_agree(spread: float, missed: float, starts: int, agreement: float) -> bool:
     """Whether the average of more fits would predict hardly better.
 
     With v the variance of a prediction over starts, an average of K has the expected squared error m + v
@@ -31,42 +40,34 @@ def are_enough(fits: Sequence[np.ndarray], target: np.ndarray, weight: np.ndarra
     may agree by chance, so one start less than there are is counted.
 
     Args:
-        fits: predictors of each start on the training rows.
-        target: working response there.
-        weight: working weights.
+        spread, missed: see `tasks.disagreement`.
+        starts: number of fits K.
+        agreement: share of the error.
     """
-    counted = len(fits) - 1
-    if counted < 1:
-        return False
-    spread = weight @ np.var(fits, axis=0, ddof=1)
-    missed = weight @ (target - np.mean(fits, axis=0)) ** 2
-    return bool(spread <= 2 * _AGREEMENT * counted * missed)
+    return bool(spread <= 2 * agreement * (starts - 1) * missed)
 
 
-def average_states(states: Sequence[State], design: Design, gram: np.ndarray) -> State:
+def average_states(states: Sequence[State], bounds: Sequence[float], design: Design) -> State:
     """The average of fits to the same rows.
 
     Its variances are about the mean of theirs, not those of K independent fits, because all saw the same
-    rows.
+    rows. It has more factors than a fit, so that its moments are not kept: no update follows.
 
     Args:
         states: of fits of one model.
+        bounds: of these.
         design: of the model with room for all of them.
-        gram: Gram matrix of the linear block.
     """
     groups = []
     for order in design.layout.only.orders:
-        found = [_find(state, order) for state in states]
+        found = [state.group(order.key) for state in states]
         if any(group is not None for group in found):
             groups.append(_average_groups(found, order))
     dispersion = float(np.mean([state.dispersion for state in states]))
-    linear = _average_linear([state.linear for state in states], dispersion, gram)
-    return State(dispersion, linear, groups)
-
-
-def _find(state: State, order: InteractionOrder) -> FactorGroup | None:
-    own = [group for group in state.groups if group.key == order.key]
-    return own[0] if own else None
+    linear = _average_linear([state.linear for state in states], dispersion, states[-1].gram)
+    return replace(
+        states[-1], dispersion=dispersion, linear=linear, groups=tuple(groups), bounds=tuple(bounds)
+    )
 
 
 def _average_linear(blocks: Sequence[LinearBlock], dispersion: float, gram: np.ndarray) -> LinearBlock:
@@ -75,15 +76,16 @@ def _average_linear(blocks: Sequence[LinearBlock], dispersion: float, gram: np.n
     Tests of terms take covariance and smoothing apart again, so the two have to fit exactly: a mean of
     covariances would not. What only some of the fits switched off keeps the uncertainty of the others.
     """
-    average: LinearBlock = blocks[0].copy()
     with np.errstate(divide="ignore", over="ignore"):
         variances = np.exp([-block.prior.parameters for block in blocks])
-        average.prior.parameters = -np.log(np.mean(variances, axis=0))
-    nothing = np.zeros(len(average.mean))
-    average.accept(average.prior.solve(gram, nothing, dispersion), dispersion, gram)
-    average.mean = np.mean([block.mean for block in blocks], axis=0)
-    average.smoothing_covariance = np.mean([block.smoothing_covariance for block in blocks], axis=0)
-    return average
+        prior = blocks[0].prior.at(-np.log(np.mean(variances, axis=0)))
+    nothing = np.zeros(len(blocks[0].mean))
+    average = blocks[0].solved(prior.solve(System(gram, nothing, dispersion)), dispersion, gram)
+    return replace(
+        average,
+        mean=np.mean([block.mean for block in blocks], axis=0),
+        averaged_smoothing=np.mean([block.smoothing_covariance for block in blocks], axis=0),
+    )
 
 
 def _average_groups(groups: Sequence[FactorGroup | None], order: InteractionOrder) -> FactorGroup:
@@ -108,9 +110,12 @@ def _average_blocks(blocks: Sequence[FactorBlock], fits: int, order: int) -> Fac
     size = fits ** (-1 / order)
     spread = size ** (-2 * (order - 1)) / fits
     prior = reduce(lambda left, right: left.beside(right), (block.prior for block in blocks))
-    return blocks[0].replaced(
-        prior,
-        size * np.concatenate([block.mean for block in blocks]),
-        spread * block_diag(*(block.covariance for block in blocks)),
-        np.concatenate([block.edf for block in blocks]) / fits,
+    covariance = spread * block_diag(*(block.covariance for block in blocks))
+    edf = np.concatenate([block.edf for block in blocks]) / fits
+    return replace(
+        blocks[0],
+        prior=prior,
+        mean=size * np.concatenate([block.mean for block in blocks]),
+        spread=Spread(covariance, edf),
+        variational=False,
     )

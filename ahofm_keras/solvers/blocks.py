@@ -1,212 +1,182 @@
-"""Blocks of coefficients: one linear block, and one block a feature of each order.
+"""Blocks of coefficients: one linear block, and one block per feature of each order.
 
-The predictor is linear in each block when the others are fixed, so a block has an exact update.
+The predictor is linear in each block when the others are fixed, so a block has an exact update. Blocks
+do not change: an update gives a new one.
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
 
 import numpy as np
 from scipy.linalg import block_diag
 
 from ahofm_keras.moments import triangle
+from ahofm_keras.solvers.gap_prior import least_smoothing
 from ahofm_keras.solvers.kernels import Factors
+from ahofm_keras.solvers.linear_columns import LinearColumns
 from ahofm_keras.solvers.prior_starts import PriorStart, make_prior
-from ahofm_keras.solvers.priors import ACTIVE, COST, FREEDOM, BlockPrior, Solution
+from ahofm_keras.solvers.priors import BlockPrior, Solution
+from ahofm_keras.solvers.settings import Settings
 from ahofm_keras.solvers.smoothing_uncertainty import smoothing_covariance
-from ahofm_keras.solvers.unseen import least_smoothing
 from ahofm_keras.tensors import margin_penalties
-from ahofm_keras.terms import Columns, Design, Feature, InteractionOrder, RowsOfTerms
-
-if TYPE_CHECKING:
-    from ahofm_keras.solvers.rows import Chunk
-
-# Rows that are dense in the columns of the linear block hold at most so many numbers at once.
-_DENSE_NUMBERS = 4_000_000
+from ahofm_keras.terms import Columns, Design, Feature, InteractionOrder
 
 
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """The uncertainty of a block that was not solved here: read from a model, or of no solution at all.
+
+    Args:
+        covariance: `(m, m)`.
+        edf: effective degrees of freedom of each coefficient `(m,)`.
+        log_determinant: of the covariance.
+        price: of what is on, see `Solution`.
+    """
+
+    covariance: np.ndarray
+    edf: np.ndarray
+    log_determinant: float = 0.0
+    price: float = 0.0
+
+    @classmethod
+    def nothing(cls, size: int) -> Spread:
+        return cls(np.zeros((size, size)), np.zeros(size))
+
+
+@dataclass(frozen=True, eq=False)
+class SolvedSpread:
+    """The uncertainty of a solution; covariance and degrees of freedom are computed when they are read.
+
+    Args:
+        solution: of the block.
+        dispersion: of the response.
+        gram: Gram matrix of the block.
+    """
+
+    solution: Solution
+    dispersion: float
+    gram: np.ndarray
+
+    @cached_property
+    def covariance(self) -> np.ndarray:
+        """`(m, m)`."""
+        return self.dispersion * self.solution.inverse
+
+    @cached_property
+    def edf(self) -> np.ndarray:
+        """Effective degrees of freedom of each coefficient, `(m,)`."""
+        return np.einsum("ij,ij->i", self.solution.inverse, self.gram)
+
+    @property
+    def log_determinant(self) -> float:
+        """Of the covariance."""
+        size = len(self.solution.mean)
+        return float(size * np.log(self.dispersion) - self.solution.log_determinant)
+
+    @property
+    def price(self) -> float:
+        """Of what is on."""
+        return self.solution.price
+
+
+@dataclass(frozen=True, eq=False)
 class Block:
-    """A block's posterior, and what it gives to the bound."""
+    """A block's posterior, and what it gives to the bound.
 
-    _source: tuple[Solution, float, np.ndarray]
+    Args:
+        prior: with its smoothing.
+        mean: `(m,)`.
+        spread: the uncertainty beside the mean.
+    """
 
-    def __init__(self, prior: BlockPrior) -> None:
-        self.prior = prior
-        size = len(prior.groups)
-        self.mean = np.zeros(size)
-        self.log_determinant = 0.0
-        self.price = 0.0
-        self._set(np.zeros((size, size)), np.zeros(size))
+    prior: BlockPrior
+    mean: np.ndarray
+    spread: Spread | SolvedSpread
 
-    def copy(self) -> Any:
-        """A copy that can be updated: updates replace arrays, they do not change them."""
-        other = copy.copy(self)
-        other.prior = copy.copy(self.prior)
-        return other
+    @property
+    def covariance(self) -> np.ndarray:
+        """`(m, m)`."""
+        return self.spread.covariance
 
-    def accept(self, solution: Solution, dispersion: float, gram: np.ndarray) -> None:
-        """Take a new posterior; covariance and degrees of freedom are computed when they are read."""
-        self.mean = solution.mean
-        self.price = solution.price
-        self.log_determinant = len(self.mean) * np.log(dispersion) - solution.log_determinant
-        self._set(None, None)
-        self._source = solution, dispersion, gram
+    @property
+    def edf(self) -> np.ndarray:
+        """Effective degrees of freedom of each coefficient, `(m,)`."""
+        return self.spread.edf
 
-    def go_half_way(self, old: Block) -> None:
+    def solved(self, solution: Solution, dispersion: float, gram: np.ndarray) -> Self:
+        """The block with a new posterior."""
+        spread = SolvedSpread(solution, dispersion, gram)
+        return replace(self, prior=solution.prior, mean=solution.mean, spread=spread)
+
+    def half_way_to(self, old: Self) -> Self:
         """Back to a posterior of before: its mean; smoothing and variances stay.
 
         Unless something was switched off since, which would keep half its mean without any variance:
         then these go all the way back.
         """
-        mean = (self.mean + old.mean) / 2
-        if (self.prior.at_the_end() & ~old.prior.at_the_end()).any():
-            self.__dict__.update(old.copy().__dict__)
-        self.mean = mean
+        switched_off = (self.prior.at_the_end & ~old.prior.at_the_end).any()
+        return replace(old if switched_off else self, mean=(self.mean + old.mean) / 2)
 
-    def _set(self, covariance: np.ndarray | None, edf: np.ndarray | None) -> None:
-        self._covariance, self._edf = covariance, edf
+    @cached_property
+    def penalty(self) -> float:
+        """The quadratic form of the prior at the mean."""
+        return float(self.prior.precisions @ self.mean**2)
 
-    @property
-    def covariance(self) -> np.ndarray:
-        """`(m, m)`."""
-        if self._covariance is None:
-            solution, dispersion, _ = self._source
-            self._covariance = dispersion * solution.inverse
-        return self._covariance
-
-    @covariance.setter
-    def covariance(self, value: np.ndarray) -> None:
-        self._covariance = value
-
-    @property
-    def edf(self) -> np.ndarray:
-        """Effective degrees of freedom of each coefficient, `(m,)`."""
-        if self._edf is None:
-            solution, _, gram = self._source
-            self._edf = np.einsum("ij,ij->i", solution.inverse, gram)
-        return self._edf
-
-    def penalty(self, random: bool) -> float:
+    @cached_property
+    def expected_penalty(self) -> float:
         """E of the quadratic form of the prior."""
-        squares = self.mean**2 + (self.covariance.diagonal() if random else 0.0)
-        return float(self.prior.precisions() @ squares)
+        return self.penalty + float(self.prior.precisions @ self.covariance.diagonal())
+
+    @cached_property
+    def bound(self) -> float:
+        """Twice what the prior and the entropy give to the bound where the dispersion is 1.
+
+        But for the quadratic form of the prior, less the price of what is on.
+        """
+        own = self.prior.log_determinant + self.spread.log_determinant + len(self.mean)
+        return own - 2 * self.spread.price
 
 
+@dataclass(frozen=True, eq=False)
 class LinearBlock(Block):
     """Intercept, linear terms, all smooths and tensor products: one joint block.
 
     Mean field between them would understate variances and slow the fit down.
+
+    Args:
+        columns: on rows.
+        averaged_smoothing: `smoothing_covariance` of an average of fits, which is not that of its mean.
     """
 
-    _smoothing_covariance: np.ndarray | None = None
+    columns: LinearColumns
+    averaged_smoothing: np.ndarray | None = None
 
-    def __init__(self, design: Design, rows: float, random: bool) -> None:
-        self.layout = design.layout.only
-        starts = [_prior_start(span.block, rows, random) for span in self.layout.penalised]
-        super().__init__(make_prior(starts, rows, self.layout.unpenalised, int(self.layout.intercept)))
-
-    def accept(self, solution: Solution, dispersion: float, gram: np.ndarray) -> None:
-        super().accept(solution, dispersion, gram)
-        self._smoothing_covariance = None
-
-    @property
+    @cached_property
     def smoothing_covariance(self) -> np.ndarray:
         """What the choice of the smoothing adds to the covariance, `(m, m)`."""
-        if self._smoothing_covariance is None:
-            solution, dispersion, gram = self._source
-            self._smoothing_covariance = smoothing_covariance(self.prior, solution, gram, dispersion)
-        return self._smoothing_covariance
-
-    @smoothing_covariance.setter
-    def smoothing_covariance(self, value: np.ndarray) -> None:
-        self._smoothing_covariance = value
-
-    def dense(self, chunk: Chunk, part: slice | None = None) -> np.ndarray:
-        """All columns on the rows of a chunk, or on some of them, `(q, n)`."""
-        rows: RowsOfTerms = chunk
-        if part is not None:
-            used = {place for span in self.layout.spans for place in span.block.positions}
-            bases = {place: chunk.bases[place].take(part) for place in used}
-            rows = _PartOfRows(bases, chunk.columns[:, part])
-        ones = np.ones((int(self.layout.intercept), rows.columns.shape[1]))
-        return np.concatenate([ones, *(span.block.dense(rows) for span in self.layout.spans)])
-
-    def gram(self, chunk: Chunk) -> np.ndarray:
-        """sum_i w_i x_i x_i', `(q, q)`; only some rows at a time have all their columns."""
-        size, rows = len(self.mean), len(chunk.y)
-        step = max(1, _DENSE_NUMBERS // max(size, 1))
-        parts = [slice(at, at + step) for at in range(0, rows, step)] if rows > step else [None]
-        total = np.zeros((size, size))
-        for part in parts:
-            dense = self.dense(chunk, part)
-            dense *= np.sqrt(chunk.weight[part or slice(None)])
-            total += dense @ dense.T
-        return total
-
-    def sums(self, chunk: Chunk, weights: np.ndarray) -> np.ndarray:
-        """sum_i weights_i x_i, `(q,)`."""
-        intercept = np.full(int(self.layout.intercept), weights.sum())
-        parts = (span.block.sums(chunk, weights) for span in self.layout.spans)
-        return np.concatenate([intercept, *parts])
-
-    def evaluate(self, chunk: Chunk) -> np.ndarray:
-        """Mean of the block's part of the predictor."""
-        fit = np.full(len(chunk.y), self.mean[: int(self.layout.intercept)].sum())
-        for span in self.layout.spans:
-            fit += span.block.evaluate(chunk, self.mean[span.where])
-        return fit
+        if self.averaged_smoothing is not None:
+            return self.averaged_smoothing
+        assert isinstance(self.spread, SolvedSpread), "a block that was solved"
+        return smoothing_covariance(self.spread.solution, self.spread.gram, self.spread.dispersion)
 
 
-class _PartOfRows(NamedTuple):
-    """Some rows of a chunk."""
-
-    bases: dict[int, Any]
-    columns: np.ndarray
-
-
-def _prior_start(block: Columns, rows: float, random: bool) -> PriorStart:
-    """Where the smoothing of a smooth or tensor product starts."""
-    # A product of functions of d features costs what a factor of an `ahofm()` that has d would.
-    several = len(block.features) > 1 and not block.fixed
-    return PriorStart(
-        block.penalties, block.smoothing, rows, random, block.fixed,
-        COST * len(block.features) if several else 0.0,
-        tuple(least_smoothing(feature, rows) for feature in block.features),
-        FREEDOM * any(feature.basis.is_spline for feature in block.features),
-        _least_penalty(block.features),
-    )  # fmt: skip
-
-
-def _least_penalty(features: Sequence[Feature]) -> float:
-    """1 / s_1 of a smooth, s_1 the least penalty of a function that is not a straight line; else 0."""
-    values = features[0].eigenvalues
-    penalised = values[values > 0]
-    if len(features) > 1 or not features[0].basis.is_spline or not len(penalised):
-        return 0.0
-    return float(1 / penalised.min())
-
-
+@dataclass(frozen=True, eq=False)
 class FactorBlock(Block):
     """All factors of one feature in one order.
 
     Args:
-        start: of the prior of each factor.
         feature: with its functions.
         position: of the feature in the design.
-        rank: number of factors F.
+        variational: whether factors have variances on rows.
     """
 
-    def __init__(self, start: PriorStart, feature: Feature, position: int, rank: int) -> None:
-        super().__init__(make_prior([start] * rank, start.rows))
-        self.feature = feature
-        self.position = position
-        self.rank = rank
-        self.random = start.random
-        self._forms: np.ndarray | None = None
+    feature: Feature
+    position: int
+    variational: bool
 
     @property
     def width(self) -> int:
@@ -214,77 +184,62 @@ class FactorBlock(Block):
         return len(self.feature.eigenvalues)
 
     @property
-    def factors(self) -> np.ndarray:
-        """Means `(F, r)`."""
-        return self.mean.reshape(self.rank, self.width)
+    def rank(self) -> int:
+        """Number of factors F."""
+        return len(self.mean) // self.width
 
     @property
+    def factors(self) -> np.ndarray:
+        """Means `(F, r)`."""
+        return self.mean.reshape(-1, self.width)
+
+    @cached_property
     def factor_edf(self) -> np.ndarray:
         """Effective degrees of freedom of each factor."""
-        return self.edf.reshape(self.rank, self.width).sum(axis=1)
+        edf: np.ndarray = self.edf.reshape(-1, self.width).sum(axis=1)
+        return edf
 
-    def active(self) -> int:
-        """Number of factors that are not switched off."""
-        return int((self.factor_edf > ACTIVE).sum())
+    @property
+    def is_active(self) -> np.ndarray:
+        """Which factors are not switched off."""
+        return self.factor_edf > self.prior.settings.active_edf
 
-    def accept(self, solution: Solution, dispersion: float, gram: np.ndarray) -> None:
-        super().accept(solution, dispersion, gram)
-        self._forms = None
-
-    def set_posterior(self, mean: np.ndarray, covariance: np.ndarray) -> None:
-        """Take a posterior from elsewhere."""
-        self.mean, self.covariance = mean, covariance
-        _, self.log_determinant = np.linalg.slogdet(covariance)
-        self._forms = None
-
-    def replaced(
-        self, prior: BlockPrior, mean: np.ndarray, covariance: np.ndarray, edf: np.ndarray
-    ) -> FactorBlock:
-        """A block of the same feature with other factors."""
-        other: FactorBlock = self.copy()
-        other.rank = len(mean) // self.width
-        other.prior, other.mean = prior, mean
-        other._set(covariance, edf)
-        other._forms = None
-        return other
+    def known(self, mean: np.ndarray, covariance: np.ndarray) -> FactorBlock:
+        """The block with a posterior from elsewhere."""
+        _, log_determinant = np.linalg.slogdet(covariance)
+        return replace(self, mean=mean, spread=Spread(covariance, np.zeros(len(mean)), log_determinant))
 
     def beside(self, other: FactorBlock) -> FactorBlock:
         """The block with the factors of another block of the same feature after its own."""
-        return self.replaced(
-            self.prior.beside(other.prior),
-            np.concatenate([self.mean, other.mean]),
+        spread = Spread(
             block_diag(self.covariance, other.covariance),
             np.concatenate([self.edf, other.edf]),
+            self.spread.log_determinant,
+            self.spread.price,
         )
+        mean = np.concatenate([self.mean, other.mean])
+        return replace(self, prior=self.prior.beside(other.prior), mean=mean, spread=spread)
 
     def without(self, factor: int) -> FactorBlock:
         """The block with one factor less."""
         keep = np.repeat(np.arange(self.rank) != factor, self.width)
         covariance = self.covariance[np.ix_(keep, keep)]
-        other = self.replaced(self.prior.without(factor), self.mean[keep], covariance, self.edf[keep])
-        _, other.log_determinant = np.linalg.slogdet(covariance)
-        return other
+        _, log_determinant = np.linalg.slogdet(covariance)
+        spread = Spread(covariance, self.edf[keep], log_determinant, self.spread.price)
+        return replace(self, prior=self.prior.without(factor), mean=self.mean[keep], spread=spread)
 
-    @property
-    def forms(self) -> np.ndarray:
-        """Covariances of pairs of factors as forms of the basis functions, `(M, M, P)`."""
-        if self._forms is None:
-            transform = self.feature.transform
-            shape = self.rank, self.width, self.rank, self.width
-            blocks = self.covariance.reshape(shape).swapaxes(1, 2)
-            forms = transform @ blocks[triangle(self.rank)] @ transform.T
-            self._forms = np.ascontiguousarray((forms + forms.swapaxes(1, 2)).transpose(1, 2, 0) / 2)
-        return self._forms
-
-    @property
+    @cached_property
     def posterior(self) -> Factors:
         """In coefficients of the basis functions."""
         coefficients = self.factors @ self.feature.transform.T
-        return Factors(coefficients, self.forms if self.random else None)
+        return Factors(coefficients, self._forms() if self.variational else None)
 
-    def evaluate(self, chunk: Chunk) -> np.ndarray:
-        """Means of the factors at the rows of a chunk, `(F, n)`."""
-        return chunk.bases[self.position].evaluate(self.posterior.coefficients)
+    def _forms(self) -> np.ndarray:
+        """Covariances of pairs of factors as forms of the basis functions, `(M, M, P)`."""
+        transform, rank = self.feature.transform, self.rank
+        blocks = self.covariance.reshape(rank, self.width, rank, self.width).swapaxes(1, 2)
+        forms = transform @ blocks[triangle(rank)] @ transform.T
+        return np.ascontiguousarray((forms + forms.swapaxes(1, 2)).transpose(1, 2, 0) / 2)
 
     def to_coordinates(self, gram: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gram matrices of pairs `(P, M, M)` and sums `(F, M)` of the basis -> the block's system."""
@@ -297,14 +252,18 @@ class FactorBlock(Block):
         return blocks.swapaxes(1, 2).reshape(size, size), (rhs @ transform).reshape(-1)
 
 
-@dataclass(frozen=True)
+# Name of the term, and which of its orders.
+GroupKey = tuple[str, int]
+
+
+@dataclass(frozen=True, eq=False)
 class FactorGroup:
     """One order of one interaction term.
 
     Args:
         factors: of the design.
         kept: which of the order's factors the blocks hold; the others were switched off.
-        blocks: one a feature.
+        blocks: one per feature.
     """
 
     factors: InteractionOrder
@@ -312,8 +271,8 @@ class FactorGroup:
     blocks: tuple[FactorBlock, ...]
 
     @property
-    def key(self) -> tuple[str, int]:
-        """What tells it from all other orders."""
+    def key(self) -> GroupKey:
+        """Which order of which term it is."""
         return self.factors.key
 
     @property
@@ -324,28 +283,92 @@ class FactorGroup:
     def rank(self) -> int:
         return len(self.kept)
 
-    def copy(self) -> FactorGroup:
-        return FactorGroup(self.factors, self.kept, tuple(b.copy() for b in self.blocks))
+    @property
+    def is_active(self) -> np.ndarray:
+        """Which factors of which features are not switched off, `(p, F)`."""
+        return np.array([block.is_active for block in self.blocks])
+
+    def with_block(self, feature: int, block: FactorBlock) -> FactorGroup:
+        """The group with another block of one of its features."""
+        return replace(self, blocks=(*self.blocks[:feature], block, *self.blocks[feature + 1 :]))
+
+    def half_way_to(self, old: FactorGroup) -> FactorGroup:
+        """Half the way back to the same factors of before."""
+        pairs = zip(self.blocks, old.blocks, strict=True)
+        return replace(self, blocks=tuple(own.half_way_to(before) for own, before in pairs))
 
     def without(self, factor: int) -> FactorGroup:
         """The group with one factor less."""
-        kept = tuple(f for place, f in enumerate(self.kept) if place != factor)
-        blocks = tuple(block.without(factor) for block in self.blocks)
-        return FactorGroup(self.factors, kept, blocks)
+        kept = tuple(f for index, f in enumerate(self.kept) if index != factor)
+        return replace(self, kept=kept, blocks=tuple(block.without(factor) for block in self.blocks))
 
 
-def make_groups(design: Design, rows: float, random: bool, rank: int | None = None) -> list[FactorGroup]:
-    """All orders of all interaction terms."""
+# From a design --------------------------------------------------------------------------------------
+
+
+def make_linear_block(design: Design, rows: float, variational: bool, settings: Settings) -> LinearBlock:
+    """The linear block before a fit.
+
+    Args:
+        design: of the model.
+        rows: n.
+        variational: whether the data chooses the smoothing.
+        settings: constants of the solvers.
+    """
+    layout = design.layout.only
+    columns = LinearColumns(layout, settings.dense_numbers)
+    starts = [_prior_start(span.block, rows, variational, settings) for span in layout.penalised]
+    prior = make_prior(starts, rows, settings, layout.unpenalised, columns.intercept)
+    return LinearBlock(prior, np.zeros(columns.size), Spread.nothing(columns.size), columns)
+
+
+def _prior_start(block: Columns, rows: float, variational: bool, settings: Settings) -> PriorStart:
+    """Where the smoothing of some penalised columns starts."""
+    # A product of functions of d features costs what a factor of an `ahofm()` that has d would.
+    scales = len(block.penalties) if len(block.penalties) > 1 and not block.fixed else 0
+    least = [least_smoothing(feature, rows, settings.gap_reach) for feature in block.features]
+    return PriorStart(
+        block.penalties, block.smoothing, rows, variational, block.fixed,
+        settings.log_prior_odds * scales,
+        tuple(least) or (0.0,) * len(block.penalties),
+        settings.edf_penalty * any(feature.basis.is_spline for feature in block.features),
+        _least_penalty(block.features), settings,
+    )  # fmt: skip
+
+
+def _least_penalty(features: Sequence[Feature]) -> float:
+    """1 / s_1 of a smooth, s_1 the least penalty of a function that is not a straight line; else 0."""
+    if len(features) != 1 or not features[0].basis.is_spline:
+        return 0.0
+    penalised = features[0].eigenvalues[features[0].eigenvalues > 0]
+    if not len(penalised):
+        return 0.0
+    return float(1 / penalised.min())
+
+
+def count_factor_blocks(design: Design) -> int:
+    """Blocks of all orders of all interaction terms."""
+    return sum(len(order.features) for order in design.layout.only.orders)
+
+
+def make_groups(
+    design: Design, rows: float, variational: bool, settings: Settings, rank: int | None = None
+) -> tuple[FactorGroup, ...]:
+    """All orders of all interaction terms before a fit."""
     groups = []
     for order in design.layout.only.orders:
-        count = rank or order.slots
-        blocks = []
+        count, blocks = rank or order.slots, []
         for position, feature, smoothing in zip(
             order.positions, order.features, order.smoothing, strict=True
         ):
             penalties = margin_penalties([feature.eigenvalues], pure=True)
-            least = (least_smoothing(feature, rows),)
-            start = PriorStart(penalties, (smoothing,), rows, random, order.fixed, least=least)
-            blocks.append(FactorBlock(start, feature, position, count))
+            least = (least_smoothing(feature, rows, settings.gap_reach),)
+            start = PriorStart(
+                penalties, (smoothing,), rows, variational, order.fixed, least=least,
+                settings=settings,
+            )  # fmt: skip
+            prior, size = make_prior([start] * count, rows, settings), count * penalties.shape[1]
+            nothing = Spread.nothing(size)
+            blocks.append(FactorBlock(prior, np.zeros(size), nothing, feature, position, variational))
         groups.append(FactorGroup(order, tuple(range(count)), tuple(blocks)))
-    return groups
+    return tuple(groups)

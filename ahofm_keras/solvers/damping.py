@@ -9,24 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.state import State
+
+Update = Callable[[State], State]
 
 
 def damped(
-    engine: Engine, updates: Sequence[Callable[[], None]], is_good: Callable[[], bool], halvings: int
-) -> bool:
-    """The first of some updates that leads to a good state, in full or halved a few times.
-
-    Returns:
-        Whether one did. If not, the state is the one before.
-    """
-    before = engine.state()
+    engine: Engine,
+    before: State,
+    updates: Sequence[Update],
+    is_good: Callable[[State], bool],
+    halvings: int,
+) -> State | None:
+    """The first good state that some updates lead to, in full or halved a few times; else None."""
     for update in updates:
-        update()
-        if is_good():
-            return True
+        state = update(before)
         for _ in range(halvings):
-            engine.blend(before)
-            if is_good():
-                return True
-        engine.restore(before)
-    return False
+            if is_good(state):
+                return state
+            state = engine.half_way(state, before)
+        if is_good(state):
+            return state
+    return None

@@ -9,21 +9,24 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from ahofm_keras.solvers.settings import Settings, current_settings
 from ahofm_keras.terms import EncodedRows
 
+# How warnings of a fit start: it did not stop by itself, should not be used, could not go on.
 NOT_CONVERGED = "The fit reached its last epoch"
 ASTRAY = "The fit went astray"
+STALLED = "The fit stalled"
 
 
-def is_no_worse(deviance: float, null_deviance: float, rows: float, scale: float) -> bool:
+def is_no_worse(deviance: float, null_deviance: float, rows: float, unit: float) -> bool:
     """Whether a fit explains no less than the intercept alone, up to what may be rounding.
 
     Args:
         deviance, null_deviance: of the fit and of the intercept alone.
         rows: the sum of weights in them.
-        scale: of the response inside the model.
+        unit: of deviances inside the model.
     """
-    return bool(deviance <= 1.001 * null_deviance + 1e-6 * rows * scale**2)
+    return bool(deviance <= 1.001 * null_deviance + 1e-6 * rows * unit)
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class Outcome:
 
     Args:
         history: of its epochs.
-        converged: whether it stopped by itself, and not astray.
+        converged: whether it stopped by itself, and neither stalled nor astray.
     """
 
     history: keras.callbacks.History
@@ -95,6 +98,7 @@ class FitJob:
         until_agreed: whether fewer will do, once further ones would hardly change the average.
         monitor: the metric that early stopping watches on validation rows.
         keras_arguments: further arguments of `keras.Model.fit`.
+        settings: constants of the solvers, see `use_settings`.
     """
 
     training: Rows | tf.data.Dataset
@@ -112,6 +116,7 @@ class FitJob:
     until_agreed: bool = False
     monitor: str = "deviance"
     keras_arguments: dict[str, Any] = field(default_factory=dict)
+    settings: Settings = field(default_factory=current_settings)
 
     def weighted_training(self) -> Rows:
         """Training rows in memory, with the weights of their classes where these were given."""

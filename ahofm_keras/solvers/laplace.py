@@ -7,19 +7,23 @@ get the weak prior that the variational solver starts from.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from ahofm_keras.families import HalfDeviance
-from ahofm_keras.solvers.blocks import Block, LinearBlock, make_groups
+from ahofm_keras.solvers.blocks import Block, Spread, make_groups, make_linear_block
 from ahofm_keras.solvers.choice import LARGEST_BLOCK, largest_block
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.job import FitJob, Rows
 from ahofm_keras.solvers.posterior import write_posterior
-from ahofm_keras.solvers.sweeps import make_engine
+from ahofm_keras.solvers.priors import System
+from ahofm_keras.solvers.state import State
+from ahofm_keras.solvers.sweeps import make_engine, one_blas_thread
 from ahofm_keras.solvers.weights import read_weights
+
+B = TypeVar("B", bound=Block)
 
 
 def can_have_laplace(model: Any, job: FitJob) -> bool:
@@ -31,40 +35,50 @@ def can_have_laplace(model: Any, job: FitJob) -> bool:
     )
 
 
+@one_blas_thread
 def write_laplace(model: Any, job: FitJob) -> None:
     """Find the posterior at the model's weights and leave it in the model."""
-    with threadpool_limits(1, "blas"):
-        engine = make_engine(model, job, random=False)
-        read_weights(model, engine)
-        engine.linearise()
-        curvatures = [
-            [engine.curvature(index, feature) for feature in range(len(group.blocks))]
-            for index, group in enumerate(engine.groups)
-        ]
-        _give_posterior(engine, curvatures)
-        write_posterior(model, engine)
+    engine = make_engine(model, job, variational=False)
+    state = engine.linearise(read_weights(model, engine.start()))
+    write_posterior(model, engine, _with_posterior(engine, state))
 
 
-def _give_posterior(engine: Engine, curvatures: list[list[np.ndarray]]) -> None:
+def _with_posterior(engine: Engine, state: State) -> State:
     """Put covariances beside the means of all blocks."""
-    priors: list[Block] = [LinearBlock(engine.design, engine.total_weight, False)]
-    for group in make_groups(engine.design, engine.total_weight, True):
-        priors += group.blocks
-    grams = [engine.linear_gram, *(gram for group in curvatures for gram in group)]
-    solutions = [
-        block.prior.solve(gram, np.zeros(len(gram)), 1.0)
-        for block, gram in zip(priors, grams, strict=True)
+    given = engine.design, engine.total_weight
+    linear = make_linear_block(*given, False, engine.settings)
+    groups = make_groups(*given, True, engine.settings)
+    curvatures = [
+        [engine.factor_system(state, index, feature).gram for feature in range(len(group.blocks))]
+        for index, group in enumerate(groups)
     ]
-    pairs = zip(solutions, grams, strict=True)
-    edf = sum(float(np.einsum("ij,ij->", solution.inverse, gram)) for solution, gram in pairs)
-    engine.dispersion = _dispersion(engine, edf)
-    for own, block, solution, gram in zip(engine.blocks, priors, solutions, grams, strict=True):
-        mean = own.mean
-        own.prior = block.prior
-        own.accept(solution, engine.dispersion, gram)
-        own.mean = mean
-        if own is not engine.linear:
-            own.covariance = _within_starts(own.covariance, gram, engine.design.starts)
+    edf = _edf(linear, state.gram) + sum(
+        _edf(block, gram)
+        for group, grams in zip(groups, curvatures, strict=True)
+        for block, gram in zip(group.blocks, grams, strict=True)
+    )
+    dispersion = _dispersion(engine, state, edf)
+    state = replace(
+        state, dispersion=dispersion, linear=_solved(linear, state.linear, state.gram, dispersion)
+    )
+    for index, (group, grams) in enumerate(zip(groups, curvatures, strict=True)):
+        for feature, (block, gram) in enumerate(zip(group.blocks, grams, strict=True)):
+            own = _solved(block, state.groups[index].blocks[feature], gram, dispersion)
+            covariance = _within_starts(own.covariance, gram, engine.design.starts)
+            spread = Spread(covariance, own.edf, own.spread.log_determinant, own.spread.price)
+            state = state.with_factors(index, feature, replace(own, spread=spread))
+    return state
+
+
+def _edf(block: Block, gram: np.ndarray) -> float:
+    solution = block.prior.solve(System(gram, np.zeros(len(gram)), 1.0))
+    return float(np.einsum("ij,ij->", solution.inverse, gram))
+
+
+def _solved(block: B, at: Block, gram: np.ndarray, dispersion: float) -> B:
+    """A block's curvature, at the mean of another."""
+    solution = block.prior.solve(System(gram, np.zeros(len(gram)), 1.0))
+    return replace(block.solved(solution, dispersion, gram), mean=at.mean)
 
 
 def _within_starts(covariance: np.ndarray, gram: np.ndarray, starts: int) -> np.ndarray:
@@ -86,7 +100,8 @@ def _within_starts(covariance: np.ndarray, gram: np.ndarray, starts: int) -> np.
     return within * (total / kept) if kept > 0 else within
 
 
-def _dispersion(engine: Engine, edf: float) -> float:
+def _dispersion(engine: Engine, state: State, edf: float) -> float:
     """The deviance over the degrees of freedom that are left, in the model's scale."""
     left = max(engine.weighted_rows - edf, 1.0)
-    return engine.family.estimate_dispersion(engine.deviance() / engine.dispersion_unit, left)
+    deviance = engine.deviance(state) / engine.response.dispersion_unit
+    return engine.family.estimate_dispersion(deviance, left)

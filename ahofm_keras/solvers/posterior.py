@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ahofm_keras.solvers.blocks import FactorGroup
-from ahofm_keras.solvers.engine import Engine, State
+from ahofm_keras.solvers.blocks import FactorGroup, Spread
+from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.state import State
 from ahofm_keras.solvers.weights import read_linear_weights
 
 # Stands for the logarithm of 0, which is no number to keep as a weight; its exponential is 0 in float64.
@@ -20,22 +22,21 @@ def forget_posterior(model: Any) -> None:
         model.posterior.forget()
 
 
-def write_posterior(model: Any, engine: Engine) -> None:
+def write_posterior(model: Any, engine: Engine, state: State) -> None:
     """Covariances, smoothing, degrees of freedom and dispersion -> the model."""
-    layer, block = model.posterior, engine.linear
+    layer, block = model.posterior, state.linear
     layer.forget()
-    layer.fits.assign(engine.averaged)
+    layer.fits.assign(len(state.bounds) or 1)
     layer.linear_root.assign(_root(block.covariance))
     layer.smoothing_root.assign(_root(block.smoothing_covariance))
     layer.linear_edf.assign(block.edf)
     unit = np.log(engine.weight_unit)
     layer.linear_smoothing.assign(_kept(block.prior.smoothing(), unit))
-    groups = {group.key: group for group in engine.groups}
     for place, order in enumerate(engine.design.layout.only.orders):
-        _write_group(layer, place, groups.get(order.key), unit)
+        _write_group(layer, place, state.group(order.key), unit)
     # Last, because it says that there is a posterior: an interrupted write leaves none.
-    starts = engine.design.starts if engine.averaged == 1 else engine.averaged
-    layer.announce(engine.dispersion * engine.weight_unit, min(starts, layer.starts))
+    starts = len(state.bounds) or engine.design.starts
+    layer.announce(state.dispersion * engine.weight_unit, min(starts, layer.starts))
 
 
 def _kept(parameters: np.ndarray, unit: float) -> np.ndarray:
@@ -82,19 +83,20 @@ def read_posterior(model: Any, engine: Engine) -> State | None:
     layer = model.posterior
     if not model.has_posterior:
         return None
-    engine.reset()
-    state, unit = engine.state(), np.log(engine.weight_unit)
+    state, unit = engine.start(), np.log(engine.weight_unit)
     groups = []
     for place, group in enumerate(state.groups):
         kept = np.isfinite(np.asarray(layer.factor_smoothing[place])[:, : group.rank]).any(axis=(0, 2))
         if kept.any():
             groups.append(_read_group(layer, place, group, kept, unit))
-    linear = state.linear
-    read_linear_weights(model, linear)
+    linear = read_linear_weights(model, state.linear)
     root = np.asarray(layer.linear_root)
-    linear.covariance = root @ root.T
-    linear.prior.use_smoothing(_logarithms(layer.linear_smoothing, unit))
-    return State(float(layer.dispersion) / engine.weight_unit, linear, groups)
+    linear = replace(
+        linear,
+        prior=linear.prior.with_smoothing(_logarithms(layer.linear_smoothing, unit)),
+        spread=Spread(root @ root.T, linear.edf),
+    )
+    return State(float(layer.dispersion) / engine.weight_unit, linear, tuple(groups))
 
 
 def _logarithms(weight: Any, unit: float) -> np.ndarray:
@@ -117,6 +119,7 @@ def _read_group(
     for j, block in enumerate(group.blocks):
         own = block.width
         root = roots[j][chosen, :own][:, :, chosen, :own].reshape(2 * [len(chosen) * own])
-        block.prior.use_smoothing(smoothing[j, chosen])
-        block.set_posterior(means[j, chosen, :own].reshape(-1), root @ root.T)
+        block = block.known(means[j, chosen, :own].reshape(-1), root @ root.T)
+        prior = block.prior.with_smoothing(smoothing[j, chosen])
+        group = group.with_block(j, replace(block, prior=prior))
     return group

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ahofm_keras.solvers.prior_shape import PriorShape
 from ahofm_keras.solvers.priors import BlockPrior
-
-# tau at the start, in units of the Gram matrix of a function with variance 1 on each row.
-_START_SHRINKAGE = 1e-3
-# Strength of the weak prior of the intercept, in units of that of other unpenalised coefficients.
-_WEAK_INTERCEPT = 1e-3
+from ahofm_keras.solvers.settings import Settings, current_settings
 
 
 @dataclass(frozen=True)
@@ -23,37 +20,39 @@ class PriorStart:
         penalties: `(d, m)`, what a unit of each margin's lambda adds to the precisions.
         smoothing: lambda of each margin.
         rows: n, the sum of the weights of all rows.
-        random: whether tau shrinks what the penalties leave free, and the data chooses.
+        variational: whether tau shrinks what the penalties leave free, and the data chooses.
         fixed: whether the user gave the lambdas.
         price: what the evidence must gain from the group, see `BlockPrior`.
         least: lambda of each margin below which the data may not choose; by default any will do.
         tied: what tau adds to lambda, see `BlockPrior`.
-        freedom: what a degree of freedom costs where the data chooses how rough the group is; levels of
-            a category are neither rough nor smooth.
+        edf_penalty: what a degree of freedom costs where the data chooses how rough the group is; levels
+            of a category are neither rough nor smooth.
+        settings: constants of the solvers.
     """
 
     penalties: np.ndarray
     smoothing: tuple[float, ...]
     rows: float
-    random: bool
+    variational: bool
     fixed: bool = False
     price: float = 0.0
     least: tuple[float, ...] = ()
-    freedom: float = 0.0
+    edf_penalty: float = 0.0
     tied: float = 0.0
+    settings: Settings = field(default_factory=current_settings)
 
     @property
     def chosen(self) -> bool:
         """Whether the data chooses."""
-        return self.random and not self.fixed
+        return self.variational and not self.fixed
 
     def parameters(self) -> tuple[np.ndarray, np.ndarray]:
         """Logarithms of the lambdas and of tau, in units of the Gram matrix; which the data chooses."""
         smoothing = self.rows * np.asarray(self.smoothing, float)
         if self.chosen:
             smoothing = np.maximum(smoothing, self.rows * np.asarray(self.least or 0.0))
-        shrinkage = self.rows * _START_SHRINKAGE if self.chosen else 0.0
-        if self.random and self.penalties.shape[1]:
+        shrinkage = self.rows * self.settings.start_shrinkage if self.chosen else 0.0
+        if self.variational and self.penalties.shape[1]:
             identity = np.ptp(self.penalties, axis=1) == 0  # one scale, not two
             shrinkage += float(smoothing[identity] @ self.penalties[identity, 0])
             smoothing[identity] = 0.0
@@ -71,13 +70,14 @@ class PriorStart:
 
 
 def make_prior(
-    starts: Sequence[PriorStart], rows: float, flat: int = 0, intercept: int = 0
+    starts: Sequence[PriorStart], rows: float, settings: Settings, flat: int = 0, intercept: int = 0
 ) -> BlockPrior:
     """The prior of a block for n rows.
 
     Args:
         starts: of the groups.
         rows: n.
+        settings: constants of the solvers.
         flat: number of coefficients with a flat prior, which come before the groups.
         intercept: number of intercepts, 0 or 1, which come before all.
     """
@@ -93,15 +93,16 @@ def make_prior(
         eigenvalues[: len(start.penalties), groups == group] = start.penalties
         parameters[group, own], free[group, own] = start.parameters()
         least[group, own] = start.lowest()
-    prices, freedom, tied = np.zeros((3, len(parameters)))
+    prices, edf_penalty, tied = np.zeros((3, len(parameters)))
     prices[: len(starts)] = [start.price for start in starts]
-    freedom[: len(starts)] = [start.freedom * start.chosen for start in starts]
+    edf_penalty[: len(starts)] = [start.edf_penalty * start.chosen for start in starts]
     tied[: len(starts)] = [start.tied * start.chosen for start in starts]
-    seen = np.full(len(groups), rows, float)
     weak = np.ones(len(groups))
-    weak[:intercept] = _WEAK_INTERCEPT
-    prior = BlockPrior(
-        eigenvalues, groups, parameters, free, prices, least, freedom, tied, seen, rows, weak
+    weak[:intercept] = settings.weak_intercept
+    shape = PriorShape(
+        eigenvalues, groups, parameters, free, prices, least, edf_penalty, tied, rows, weak, settings
     )
+    gram_diagonal = np.full(len(groups), rows, float)
     # What neither lambda nor tau reaches has a flat prior.
-    return replace(prior, groups=np.where(prior.precisions() > 0, groups, -1))
+    proper = BlockPrior(shape, parameters, gram_diagonal).precisions > 0
+    return BlockPrior(replace(shape, groups=np.where(proper, groups, -1)), parameters, gram_diagonal)

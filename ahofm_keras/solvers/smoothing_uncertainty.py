@@ -15,45 +15,35 @@ from itertools import product
 
 import numpy as np
 
-from ahofm_keras.solvers.priors import BlockPrior, Solution
-from ahofm_keras.solvers.reviving import left_for
-
-# Logarithms of lambda and tau, from where they start: from rough to straight, from free to switched off.
-_LAMBDA = np.linspace(-4.0, 16.0, 9)
-_TAU = np.linspace(-4.0, 20.0, 9)
-# Larger groups, such as the levels of a category with thousands of them, keep their smoothing.
-_LARGEST = 400
-# Points of the grid that weigh less are left out.
-_LEAST_WEIGHT = 1e-4
+from ahofm_keras.solvers.priors import BlockPrior, Solution, System
+from ahofm_keras.solvers.reoptimise import left_for
 
 
-def smoothing_covariance(
-    prior: BlockPrior, solution: Solution, gram: np.ndarray, dispersion: float
-) -> np.ndarray:
+def smoothing_covariance(solution: Solution, gram: np.ndarray, dispersion: float) -> np.ndarray:
     """What is added to the covariance of a block `(m, m)`, whose solution is that at its smoothing."""
-    total = np.zeros_like(gram)
-    rhs = gram @ solution.mean + prior.precisions() * solution.mean
+    prior, total = solution.prior, np.zeros_like(gram)
+    rhs = gram @ solution.mean + prior.precisions * solution.mean
+    system = System(gram, rhs, dispersion)
     for group in map(int, np.flatnonzero(prior.free[:, -1])):
         own = np.flatnonzero(prior.groups == group)
-        if not 0 < len(own) <= _LARGEST:
+        if not 0 < len(own) <= prior.settings.largest_integrated:
             continue
-        alone, system = prior.only(group), left_for(prior, group, solution, gram, rhs)
-        root = _root(_excess(alone, system, dispersion))
+        root = _root(_excess(prior.only(group), left_for(group, solution, system)))
         # What one group takes more, those that are correlated with it take less.
         spread = _regression(solution.inverse, own) @ root
         total = total + spread @ spread.T
     return total
 
 
-def _excess(prior: BlockPrior, system: tuple[np.ndarray, np.ndarray], dispersion: float) -> np.ndarray:
+def _excess(prior: BlockPrior, system: System) -> np.ndarray:
     """Covariance of one group with its smoothing integrated out, less that at its smoothing."""
-    chosen = prior.solve(*system, dispersion)
-    points = [prior.solve(*system, dispersion, parameters) for parameters in _grid(prior, dispersion)]
+    chosen, dispersion = prior.solve(system), system.dispersion
+    points = [prior.at(parameters).solve(system) for parameters in _grid(prior, dispersion)]
     weights = np.exp([point.evidence for point in points] - np.max([p.evidence for p in points]))
     weights /= weights.sum()
     total = -dispersion * chosen.inverse
     for weight, point in zip(weights, points, strict=True):
-        if weight > _LEAST_WEIGHT:
+        if weight > prior.settings.least_grid_weight:
             shift = point.mean - chosen.mean
             total = total + weight * (dispersion * point.inverse + np.outer(shift, shift))
     return total
@@ -62,8 +52,10 @@ def _excess(prior: BlockPrior, system: tuple[np.ndarray, np.ndarray], dispersion
 def _grid(prior: BlockPrior, dispersion: float) -> list[np.ndarray]:
     """Parameters of a prior of one group, none below its floor; several lambdas move together."""
     free, lowest = prior.free[0, :-1], prior.lowest(dispersion)
+    lambdas = np.linspace(*prior.settings.lambda_grid)
+    taus = np.linspace(*prior.settings.tau_grid)
     points = []
-    for smoothing, shrinkage in product(_LAMBDA if free.any() else [0.0], _TAU):
+    for smoothing, shrinkage in product(lambdas if free.any() else [0.0], taus):
         parameters = prior.start.copy()
         parameters[0, :-1] += np.where(free, smoothing, 0.0)
         parameters[0, -1] += shrinkage

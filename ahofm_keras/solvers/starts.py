@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import comb
 
 import numpy as np
 
-from ahofm_keras.solvers.blocks import FactorGroup
+from ahofm_keras.solvers.state import State
 from ahofm_keras.terms import Feature
 
-# Of all interactions of one order together, in units of the response's variance.
-_START_VARIANCE = 0.05
 
-
-def draw_factors(groups: list[FactorGroup], seed: int) -> None:
+def draw_factors(state: State, seed: int, variance: float) -> State:
     """Smooth random factors: all interactions of an order are a small part of the response.
 
     The coefficient of a function of penalty s is drawn with standard deviation 1 / (1 + s / s_1), s_1
     the smallest that is not 0: lines and the first few wiggles. Functions that are large at a rare level
     start smaller by as much: no single row starts far away.
+
+    Args:
+        state: whose factors are replaced.
+        seed: of the random numbers.
+        variance: of all interactions of one order together, in units of the response's.
     """
     rng = np.random.default_rng(seed)
-    for group in groups:
+    for index, group in enumerate(state.groups):
         products = comb(len(group.blocks), group.order) * group.rank
-        size = (_START_VARIANCE / products) ** (0.5 / group.order)
-        for block in group.blocks:
+        size = (variance / products) ** (0.5 / group.order)
+        for feature, block in enumerate(group.blocks):
             values = block.feature.eigenvalues
             penalised = values[values > 0]
             spread = 1 / (1 + values / penalised.min()) if len(penalised) else np.ones_like(values)
             spread = size * spread / np.linalg.norm(spread) / _largest_values(block.feature)
-            block.mean = (spread * rng.standard_normal((group.rank, block.width))).reshape(-1)
+            mean = (spread * rng.standard_normal((group.rank, block.width))).reshape(-1)
+            state = state.with_factors(index, feature, replace(block, mean=mean))
+    return state
 
 
 def _largest_values(feature: Feature) -> np.ndarray | float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -10,30 +10,34 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ahofm_keras.errors import warn
-from ahofm_keras.solvers.engine import Engine, State
-from ahofm_keras.solvers.job import ASTRAY, NOT_CONVERGED, FitJob, Outcome, Rows
+from ahofm_keras.solvers import tasks
+from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.job import ASTRAY, NOT_CONVERGED, STALLED, FitJob, Outcome, Rows
 from ahofm_keras.solvers.posterior import forget_posterior
 from ahofm_keras.solvers.progress import SweepLine
-from ahofm_keras.solvers.sanity import is_in_range
+from ahofm_keras.solvers.state import State
+from ahofm_keras.solvers.steps import Reached, Steps
 from ahofm_keras.solvers.weights import write_weights
 
-# A fitted probability that is closer to 0 or 1 is none.
-_CERTAIN = 1e-8
-
 Logs = dict[str, float]
-Steps = Iterator[Engine | None]
 
 
-def make_engine(model: Any, job: FitJob, *, random: bool, chosen: np.ndarray | None = None) -> Engine:
+# The matrices of a block are small: threads inside their products cost more than they bring.
+one_blas_thread = threadpool_limits.wrap(limits=1, user_api="blas")
+
+
+def make_engine(
+    model: Any, job: FitJob, *, variational: bool, chosen: np.ndarray | None = None
+) -> Engine:
     """The model as blocks, on all rows of a job or on chosen ones."""
     rows = job.weighted_training()
     rows = rows if chosen is None else rows.take(chosen)
     # Several starts are fitted one by one; only their average fills the room that the model has.
-    design = model.design.with_starts(1 if random else model.starts)
+    design = model.design.with_starts(1 if variational else model.starts)
     rows, unit = (rows, 1.0) if model.family.dispersion_known else _with_mean_weight_1(rows)
     return Engine(
-        design, model.family, rows, model.shift, model.scale, random=random,
-        starts=job.restarts + 1, weight_unit=unit,
+        design, model.family, rows, model.shift, model.scale,
+        variational=variational, starts=job.restarts + 1, weight_unit=unit, settings=job.settings,
     )  # fmt: skip
 
 
@@ -49,27 +53,20 @@ def _with_mean_weight_1(rows: Rows) -> tuple[Rows, float]:
     return rows.with_weight(rows.weight / unit), unit
 
 
-def announced(engine: Engine, work: Callable[[], Any]) -> Steps:
-    """A piece of work that counts as one sweep."""
-    yield None
-    work()
-    yield engine
-
-
 def run_sweeps(
     model: Any,
     job: FitJob,
     steps: Steps,
     limit: int,
-    describe: Callable[[Engine], Logs],
-    finish: Callable[[Any, Engine], None],
+    describe: Callable[[Engine, State], Logs],
+    finish: Callable[[Any, Engine, State], None],
 ) -> Outcome:
     """Run a solver's sweeps under Keras callbacks; a sweep is an epoch.
 
     Args:
         model: gets the weights after every sweep.
         job: with the user's callbacks and how many sweeps there may be.
-        steps: yields None before a sweep and the engine after it; ends when the fit has converged.
+        steps: yields None before a sweep and where it led after it; ends when the fit has converged.
         limit: sweeps at most where the user does not say.
         describe: logs of a sweep.
         finish: writes what the model holds besides its weights.
@@ -85,60 +82,63 @@ def run_sweeps(
     callbacks.on_train_begin()
     # Weights are written for those who look at them: that takes longer than many a sweep.
     watched = bool(job.callbacks)
-    engine: Engine | None = None
-    reached: State | None = None
+    reached: Reached | None = None
     logs: Logs = {}
     epoch, more = first, True
     try:
-        # The matrices of a block are small: threads inside their products cost more than they bring.
-        with threadpool_limits(1, "blas"):
-            while (
-                not model.stop_training and (more := next(steps, False) is not False) and epoch < epochs
-            ):
-                callbacks.on_epoch_begin(epoch)
-                callbacks.on_train_batch_begin(0)
-                engine = next(steps)
-                assert engine is not None
-                reached = engine.state()
-                if watched:
-                    _leave_weights(model, engine)
-                    finish(model, engine)
-                logs = describe(engine) | _validate(model, job, engine, epoch)
-                callbacks.on_train_batch_end(0, logs)
-                callbacks.on_epoch_end(epoch, logs)
-                epoch += 1
+        while not model.stop_training and (more := next(steps, False) is not False) and epoch < epochs:
+            callbacks.on_epoch_begin(epoch)
+            callbacks.on_train_batch_begin(0)
+            reached = next(steps)
+            assert reached is not None
+            if watched:
+                _leave_weights(model, reached.state)
+                finish(model, *reached)
+            logs = describe(*reached) | _validate(model, job, reached, epoch)
+            callbacks.on_train_batch_end(0, logs)
+            callbacks.on_epoch_end(epoch, logs)
+            epoch += 1
     finally:  # an interrupted fit leaves what it reached
-        if engine is not None and reached is not None and not watched:
-            # Since the last sweep the solver may have begun something else.
-            engine.recall(reached)
-            _leave_weights(model, engine)
-    if engine is not None and not watched:
-        with threadpool_limits(1, "blas"):
-            finish(model, engine)
+        if reached is not None and not watched:
+            _leave_weights(model, reached.state)
+    if reached is not None and not watched:
+        finish(model, *reached)
     callbacks.on_train_end(logs)
     converged = not (more and not model.stop_training and epochs > first)
     if not converged:
         # With further starts no single fit is there to go on from.
         advice = "Raise `epochs`." if job.restarts else "Call `fit` again to go on, or raise `epochs`."
         warn(f"{NOT_CONVERGED} (sweep {epochs}) before it converged. {advice}")
-    if engine is not None:
-        _warn_of_separation(engine)
-        if not is_in_range(engine):
-            converged = False
-            warn(
-                f"{ASTRAY}: the predictor of some rows is beyond anything that their response could ask "
-                "for, and coefficients there have no meaning. Leave rare levels out, or write `s()` "
-                "for categories, which shrinks them."
-            )
+    if reached is not None:
+        converged = _has_ended_well(*reached) and converged
     return Outcome(history, converged)
 
 
-def _warn_of_separation(engine: Engine) -> None:
+def _has_ended_well(engine: Engine, state: State) -> bool:
+    """Whether a fit that stopped is one to use; warns of what its reader should know."""
+    _warn_of_separation(engine, state)
+    in_range = engine.is_in_range(state)
+    if state.stalled:
+        warn(
+            f"{STALLED}: in its last {state.stalled} sweeps no step, however short, led to a better "
+            "state, so nothing says that it has converged. Leave rare levels or outliers out, or use "
+            "fewer terms."
+        )
+    if not in_range:
+        warn(
+            f"{ASTRAY}: the predictor of some rows is beyond anything that their response could ask "
+            "for, and coefficients there have no meaning. Leave rare levels out, or write `s()` "
+            "for categories, which shrinks them."
+        )
+    return in_range and not state.stalled
+
+
+def _warn_of_separation(engine: Engine, state: State) -> None:
     """Where terms tell classes apart exactly, their coefficients grow without end."""
     if not engine.family.binary:
         return
-    means = engine.on_rows(engine.mean)
-    certain = int(np.sum((means < _CERTAIN) | (means > 1 - _CERTAIN)))
+    means, near = engine.means(state), engine.settings.certain
+    certain = int(np.sum((means < near) | (means > 1 - near)))
     if certain:
         warn(
             f"Fitted probabilities are 0 or 1 in {certain:,} of {len(means):,} rows: the model tells "
@@ -152,7 +152,7 @@ def _advice_on_separation(engine: Engine) -> str:
     linear = [term for term in engine.design.terms if term.line is not None]
     named = ", ".join(f"`s({term.label})`" for term in linear[:3]) + (", ..." if linear[3:] else "")
     ways = [f"write linear terms as smooths, which are penalised: {named}"] if linear else []
-    if not engine.random:
+    if not engine.variational:
         ways.append('use `solver="variational"`, which penalises the straight lines of smooths too')
     if ways:
         return f"Leave it out, or {', and '.join(ways)}."
@@ -162,28 +162,31 @@ def _advice_on_separation(engine: Engine) -> str:
     )
 
 
-def _leave_weights(model: Any, engine: Engine) -> None:
+def _leave_weights(model: Any, state: State) -> None:
     forget_posterior(model)  # it is not that of these weights, should nothing come after
-    write_weights(model, engine)
+    write_weights(model, state)
 
 
 def _shown(job: FitJob) -> list[keras.callbacks.Callback]:
     return [SweepLine()] if job.verbose == "auto" else []
 
 
-def _validate(model: Any, job: FitJob, engine: Engine, epoch: int) -> Logs:
+def _validate(model: Any, job: FitJob, reached: Reached, epoch: int) -> Logs:
     """Deviance of the training rows, and of the validation rows when it is their turn."""
-    weight = sum(float(chunk.case_weight.sum()) for chunk in engine.chunks)
-    logs = {"deviance": engine.deviance() / weight}
+    engine, state = reached
+    logs = {"deviance": engine.deviance(state) / engine.total_weight}
     frequency = job.keras_arguments.get("validation_freq") or 1
     if job.validation is None or (epoch + 1) % frequency:
         return logs
     if not isinstance(job.validation, Rows):
-        _leave_weights(model, engine)
+        _leave_weights(model, state)
         steps = job.validation_steps
         values = keras.Model.evaluate(model, job.validation, verbose=0, steps=steps, return_dict=True)
         return logs | {f"val_{name}": float(value) for name, value in values.items()}
     rows = job.validation
-    deviances = engine.family.unit_deviance(rows.y, engine.predict(rows), np)
-    deviance = float(np.average(deviances, weights=rows.weight))
-    return logs | {"val_deviance": deviance, "val_loss": deviance / (2 * engine.dispersion_unit)}
+    means = engine.store_rows(rows).collect(tasks.means, state)
+    deviance = float(np.average(engine.family.unit_deviance(rows.y, means, np), weights=rows.weight))
+    return logs | {
+        "val_deviance": deviance,
+        "val_loss": deviance / (2 * engine.response.dispersion_unit),
+    }

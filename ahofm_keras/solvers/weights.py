@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ahofm_keras.solvers.blocks import FactorGroup, LinearBlock
-from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.state import State
 
 
-def write_weights(model: Any, engine: Engine) -> None:
+def write_weights(model: Any, state: State) -> None:
     """Means of the blocks -> weights of the model."""
-    mean, layout = engine.linear.mean, engine.design.layout.only
+    mean, layout = state.linear.mean, model.design.layout.only
     if layout.intercept:
         model.predictor.bias.assign(mean[0])
     for span in layout.spans:
         layer = model.get_layer(span.term.name)
         layer.assign_coordinates(span.block.shaped(mean[span.where]))
-    groups = {group.key: group for group in engine.groups}
     for order in layout.orders:
         layer = model.get_layer(order.name)
         values = np.zeros(layer.coordinates(order.index).shape)
-        if order.key in groups:
-            _fill(values, groups[order.key])
+        group = state.group(order.key)
+        if group is not None:
+            _fill(values, group)
         layer.assign_coordinates(order.index, values)
 
 
@@ -33,19 +34,20 @@ def _fill(values: np.ndarray, group: FactorGroup) -> None:
             values[j, : block.width, column] = factor
 
 
-def read_weights(model: Any, engine: Engine) -> None:
+def read_weights(model: Any, state: State) -> State:
     """Weights of the model -> means of the blocks."""
-    read_linear_weights(model, engine.linear)
-    for group in engine.groups:
+    state = replace(state, linear=read_linear_weights(model, state.linear))
+    for index, group in enumerate(state.groups):
         values = model.get_layer(group.factors.name).coordinates(group.factors.index)
         for j, own in enumerate(group.blocks):
-            own.mean = values[j, : own.width, : group.rank].T.astype(float).reshape(-1)
-    engine.rebuild()
+            mean = values[j, : own.width, : group.rank].T.astype(float).reshape(-1)
+            state = state.with_factors(index, j, replace(own, mean=mean))
+    return state
 
 
-def read_linear_weights(model: Any, block: LinearBlock) -> None:
+def read_linear_weights(model: Any, block: LinearBlock) -> LinearBlock:
     """Intercept, linear terms, smooths and tensor products of the model -> mean of the linear block."""
     layout = model.design.layout.only
     intercept = [np.reshape(np.asarray(model.predictor.bias), 1)] if layout.intercept else []
     rest = [s.block.flatten(model.get_layer(s.term.name).coordinates()) for s in layout.spans]
-    block.mean = np.concatenate([np.zeros(0), *intercept, *rest]).astype(float)
+    return replace(block, mean=np.concatenate([np.zeros(0), *intercept, *rest]).astype(float))

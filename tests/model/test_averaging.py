@@ -16,9 +16,11 @@ from ahofm_keras.effects.groups import places_by_start
 from ahofm_keras.effects.parts import Parts
 from ahofm_keras.effects.uncertainty import Uncertainty
 from ahofm_keras.model import starts as room
-from ahofm_keras.solvers import FitJob, averaging
+from ahofm_keras.solvers import FitJob
+from ahofm_keras.solvers.averaging import do_agree
 from ahofm_keras.solvers.blocks import make_groups
 from ahofm_keras.solvers.kernels import use_kernels
+from ahofm_keras.solvers.settings import Settings, use_settings
 from ahofm_keras.solvers.sweeps import make_engine
 from ahofm_keras.solvers.weights import read_weights
 
@@ -320,14 +322,14 @@ def test_starts_are_added_until_they_agree(data: pd.DataFrame, monkeypatch: pyte
     monkeypatch.setattr(room, "MOST_STARTS", 9)
     found = {}
     for agreement in (1e9, 0.0001, 0.0):
-        monkeypatch.setattr(averaging, "_AGREEMENT", agreement)
         model = ak.AdditiveModel(FORMULA, data)
-        model.fit(data, verbose=0)
+        with use_settings(agreement=agreement):
+            model.fit(data, verbose=0)
         found[agreement] = model.starts
         if agreement == 0.0001:
             fixed = ak.AdditiveModel(FORMULA, data, starts=9)
             # Up to nine starts pay for compiled loops, three do not: their sums round differently.
-            with use_kernels("numpy"):
+            with use_kernels("numpy"), use_settings(agreement=agreement):
                 model = ak.AdditiveModel(FORMULA, data)
                 model.fit(data, verbose=0)
                 fixed.fit(data, restarts=model.starts - 1, verbose=0)
@@ -343,9 +345,9 @@ def test_the_more_rows_the_fewer_starts(
     data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, rows: int, starts: int
 ) -> None:
     monkeypatch.setattr(room, "ROWS_OF_STARTS", rows)
-    monkeypatch.setattr(averaging, "_AGREEMENT", 0.0)
     model = ak.AdditiveModel(FORMULA, data)
-    model.fit(data, verbose=0)
+    with use_settings(agreement=0.0):
+        model.fit(data, verbose=0)
     assert model.starts == starts
 
 
@@ -355,8 +357,11 @@ def test_enough_starts_are_within_one_percent_of_infinitely_many() -> None:
     weight = rng.uniform(0.5, 2, rows)
     target = limit + rng.normal(size=rows)  # m = 1
     for variance, least in ((0.0, 2), (0.05, 3), (0.3, 15)):
-        fits: list[np.ndarray] = []
-        while not averaging.are_enough(fits, target, weight):
+        fits = [limit + np.sqrt(variance) * rng.normal(size=rows) for _ in range(2)]
+        while not do_agree(
+            weight @ np.var(fits, axis=0, ddof=1), weight @ (target - np.mean(fits, axis=0)) ** 2,
+            len(fits), Settings().agreement,
+        ):  # fmt: skip
             fits.append(limit + np.sqrt(variance) * rng.normal(size=rows))
         assert least <= len(fits) <= least + 2
         missed = [weight @ (target - own) ** 2 for own in (np.mean(fits, axis=0), limit)]

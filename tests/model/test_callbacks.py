@@ -256,14 +256,15 @@ def test_an_interrupted_fit_leaves_what_it_reached(
     frame: pd.DataFrame, solver: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ahofm_keras.solvers.engine import Engine
+    from ahofm_keras.solvers.state import State
 
     whole, sweeps = Engine.sweep, []
 
-    def interrupted(engine: Engine, *given: Any, **named: Any) -> None:
+    def interrupted(engine: Engine, *given: Any, **named: Any) -> State:
         if len(sweeps) == 3:
             raise KeyboardInterrupt
         sweeps.append(1)
-        whole(engine, *given, **named)
+        return whole(engine, *given, **named)
 
     model, short = new_model(frame, PRODUCT), new_model(frame, PRODUCT)
     fit(short, frame, solver=solver, epochs=3)

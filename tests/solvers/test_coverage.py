@@ -8,12 +8,9 @@ import pytest
 
 from ahofm_keras.families import get_family
 from ahofm_keras.intervals import band_of_mean
-from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.job import Rows
-from ahofm_keras.solvers.kernels import get_kernels
-from ahofm_keras.solvers.rows import read_chunks
 from ahofm_keras.solvers.variational import ascend
-from tests.solvers.conftest import draw_response, encode, make_engine
+from tests.solvers.conftest import Run, draw_response, encode, make_engine
 
 SIMULATIONS = 50
 
@@ -26,16 +23,15 @@ def draw(rows: int, family: str, rng: np.random.Generator) -> tuple[pd.DataFrame
     return data, link.to_numpy()
 
 
-def predict(engine: Engine, data: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+def predict(engine: Run, data: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation of the predictor."""
     columns = {name: data[name].to_numpy() for name in "abcd"}
     rows = Rows(encode(engine.design, columns), data["y"].to_numpy())
-    (chunk,) = read_chunks(engine.design, rows, engine.shift, get_kernels())
-    engine._evaluate(chunk, True)
-    dense = engine.linear.dense(chunk)
+    (chunk,) = engine.engine.store_rows(rows).chunks
+    dense = engine.linear.columns.dense(chunk)
     variance = np.sum(dense * (engine.linear.covariance @ dense), axis=0)
-    variance += sum(moments.variance for moments in chunk.moments)
-    return chunk.offset + engine.scale * chunk.fit(), engine.scale * np.sqrt(variance)
+    variance += sum(chunk.moments(group).variance for group in engine.groups)
+    return chunk.offset + engine.scale * chunk.fit(engine.state), engine.scale * np.sqrt(variance)
 
 
 def simulate(family: str, seed: int) -> tuple[float, float]:
@@ -47,8 +43,7 @@ def simulate(family: str, seed: int) -> tuple[float, float]:
         fresh[name] = fresh[name].clip(train[name].min(), train[name].max())
     link = np.sin(6 * fresh.a) + 1.5 * fresh.b**2 + 4 * (fresh.b - 0.5) * np.sin(3 * fresh.c)
     engine = make_engine("y ~ ahofm(a, b, c, d, D=2, F=2)", train, family=family)
-    for _ in ascend(engine, seed):
-        pass
+    engine.follow(ascend(engine.engine, seed))
     dispersion = engine.dispersion * engine.scale**2
     band = band_of_mean(get_family(family), *predict(engine, fresh), dispersion, 0.95)
     mean = get_family(family).inverse_link(link.to_numpy(), np)

@@ -11,20 +11,25 @@ import pandas as pd
 import pytest
 
 import ahofm_keras as ak
-from ahofm_keras.solvers import growing
-from ahofm_keras.solvers.blocks import make_groups
+from ahofm_keras.solvers.ascent import grow
+from ahofm_keras.solvers.blocks import FactorGroup, make_groups
 from ahofm_keras.solvers.engine import Engine
-from ahofm_keras.solvers.growing import (
+from ahofm_keras.solvers.moves import grow as grow_file
+from ahofm_keras.solvers.moves import search as search_file
+from ahofm_keras.solvers.moves.grow import Grow
+from ahofm_keras.solvers.moves.search import (
     Finding,
     Sample,
     affordable,
     best_product,
-    grow,
-    search,
+    smoothest,
     strongest_subsets,
 )
-from ahofm_keras.solvers.trials import score
-from tests.solvers.conftest import all_features, dense_functions, fit_quietly, make_engine
+from ahofm_keras.solvers.settings import Settings
+from ahofm_keras.solvers.state import State
+from tests.solvers.conftest import Run, all_features, dense_functions, fit_quietly, make_engine
+
+SETTINGS = Settings()
 
 
 def draw_frame(rows: int, features: int, seed: int = 0) -> pd.DataFrame:
@@ -36,27 +41,39 @@ def wave(values: pd.Series) -> np.ndarray:
     return np.sqrt(2) * np.cos(np.pi * values.to_numpy())
 
 
-def without_interactions(formula: str, data: pd.DataFrame, **options: object) -> Engine:
+def without_interactions(formula: str, data: pd.DataFrame, **options: object) -> Run:
     """An engine whose linear block is fitted and whose interactions were all given up."""
     engine = make_engine(formula, data, **options)
-    engine.groups = []
-    engine.rebuild()
+    engine.change(groups=())
     for _ in range(5):
         engine.linearise()
-        engine.update_linear(adapt=1)
+        engine.update_linear(newton_steps=1)
         engine.update_dispersion()
     return engine
 
 
-def templates(engine: Engine) -> dict[int, object]:
-    groups = make_groups(engine.design, engine.rows, engine.random, rank=1)
+def templates(run: Run) -> dict[int, FactorGroup]:
+    groups = make_groups(run.design, run.rows, True, run.engine.settings, rank=1)
     return {group.order: group for group in groups}
+
+
+def search(run: Run, template: FactorGroup, tried: set[tuple[int, ...]]) -> Finding | None:
+    return search_file.search(run.engine, run.state, template, tried)
+
+
+def find_in_turn(monkeypatch: pytest.MonkeyPatch, size: float) -> None:
+    """A search that names pairs in turn, whatever the residuals say."""
+
+    def search(engine: Engine, state: State, template: FactorGroup, tried: frozenset[object]) -> Finding:
+        return Finding((len(tried), 3), [np.full(3, size)] * 2, 99.0)
+
+    monkeypatch.setattr(grow_file, "search", search)
 
 
 def draw_sample(counts: tuple[int, ...], rows: int = 40, seed: int = 0) -> Sample:
     rng = np.random.default_rng(seed)
     functions = [rng.normal(size=(count, rows)) for count in counts]
-    return Sample(functions, rng.normal(size=rows), rng.uniform(0.5, 2, rows), 0.7, 1.0)
+    return Sample(functions, rng.normal(size=rows), rng.uniform(0.5, 2, rows), 0.7, 1.0, SETTINGS)
 
 
 def excess(sample: Sample, subset: tuple[int, ...]) -> float:
@@ -75,7 +92,7 @@ def test_subsets_are_ranked_as_by_brute_force(order: int) -> None:
     sample = draw_sample((2, 3, 1, 2, 3, 2))
     every = list(combinations(range(6), order))
     ranked = sorted(every, key=lambda subset: excess(sample, subset), reverse=True)
-    assert strongest_subsets(sample, order, set()) == ranked[: growing._CLOSER]
+    assert strongest_subsets(sample, order, set()) == ranked[: SETTINGS.search_candidates]
     tried = set(ranked[:2])
     assert strongest_subsets(sample, order, tried)[0] == ranked[2]
 
@@ -145,7 +162,7 @@ def test_the_start_of_a_factor_is_the_effect_in_size_and_sign() -> None:
     for j, own in zip(found.subset, found.coefficients, strict=True):
         block = template.blocks[j]
         functions = dense_functions(engine, data)[block.position]
-        phi.append(functions[:, growing._smoothest(block, len(own))] @ own)
+        phi.append(functions[:, smoothest(block, len(own))] @ own)
     started = engine.scale * phi[0] * phi[1]
     assert np.mean((started - effect) ** 2) < 0.03 * np.mean(effect**2)
 
@@ -163,13 +180,11 @@ def late(data: pd.DataFrame, rng: np.random.Generator) -> None:
 
 
 @pytest.mark.parametrize("respond", [in_rounds, late])
-def test_rows_of_a_search_are_drawn_from_all(
-    respond: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_of_a_search_are_drawn_from_all(respond: Callable[..., None]) -> None:
     data = draw_frame(3000, 4)
     respond(data, np.random.default_rng(0))
-    engine = without_interactions(f"y ~ ahofm({all_features(data)}, D=2)", data, chunk_rows=500)
-    monkeypatch.setattr(growing, "_ROWS", 500)
+    formula = f"y ~ ahofm({all_features(data)}, D=2)"
+    engine = without_interactions(formula, data, chunk_rows=500, search_rows=500)
     assert search(engine, templates(engine)[2], set()).subset == (1, 2)
 
 
@@ -195,34 +210,34 @@ def test_skewed_features_that_move_together_do_not_hide_a_triple() -> None:
 
 
 def test_a_search_stays_within_its_budget() -> None:
-    assert affordable(20, 3, 10**6) == (5, 5000)
-    functions, rows = affordable(100, 3, 10**6)
-    assert (100 * functions) ** 3 / 6 * rows <= growing._BUDGET
+    assert affordable(20, 3, 10**6, SETTINGS) == (5, 5000)
+    functions, rows = affordable(100, 3, 10**6, SETTINGS)
+    assert (100 * functions) ** 3 / 6 * rows <= SETTINGS.search_budget
     assert rows >= 500
-    assert affordable(1500, 2, 10**6)[0] == 1  # a matrix of all functions by all functions
-    assert affordable(5000, 3, 10**6) is None
-    assert affordable(5, 3, 80) == (5, 80)
+    assert affordable(1500, 2, 10**6, SETTINGS)[0] == 1  # a matrix of all functions by all functions
+    assert affordable(5000, 3, 10**6, SETTINGS) is None
+    assert affordable(5, 3, 80, SETTINGS) == (5, 80)
 
 
 def test_no_free_factor_is_no_search(monkeypatch: pytest.MonkeyPatch) -> None:
     data = draw_frame(400, 3)
     data["y"] = wave(data.x0) * wave(data.x1)
     engine = make_engine("y ~ ahofm(x0, x1, x2, D=2, F=2)", data)
-    monkeypatch.setattr(growing, "search", lambda *_: pytest.fail("searched"))
-    assert list(grow(engine)) == []
+    monkeypatch.setattr(grow_file, "search", lambda *_: pytest.fail("searched"))
+    assert engine.follow(grow(engine.engine, engine.state)) == []
 
 
 def test_what_is_not_worth_its_price_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     data = draw_frame(300, 5)
     data["y"] = data.x0 + np.random.default_rng(3).normal(size=300)
     engine = without_interactions(f"y ~ ahofm({all_features(data)}, D=2)", data)
-    before, fit = score(engine), engine.chunks[0].fit()
-    monkeypatch.setattr(growing, "search", lambda *_: Finding((0, 1), [np.full(3, 0.3)] * 2, 99.0))
-    steps = list(grow(engine))
+    before, fit, state = engine.score(), engine.fit(), engine.state
+    find_in_turn(monkeypatch, 0.3)
+    steps = engine.follow(grow(engine.engine, engine.state))
     assert len(steps) == 4  # two attempts, announced and done
-    assert engine.groups == []
-    assert score(engine) == pytest.approx(before, abs=1e-9)
-    np.testing.assert_allclose(engine.chunks[0].fit(), fit, atol=1e-12)
+    assert engine.state is state
+    assert engine.score() == before
+    np.testing.assert_allclose(engine.fit(), fit, atol=1e-12)
 
 
 def test_growing_raises_the_score_and_keeps_the_factors_that_are_there() -> None:
@@ -230,14 +245,13 @@ def test_growing_raises_the_score_and_keeps_the_factors_that_are_there() -> None
     pair, triple = wave(data.x0) * wave(data.x1), wave(data.x1) * wave(data.x2) * wave(data.x4)
     data["y"] = pair + triple + 0.5 * np.random.default_rng(0).normal(size=800)
     engine = without_interactions(f"y ~ ahofm({all_features(data)}, D=3)", data)
-    before = score(engine)
-    for _ in grow(engine):
-        pass
-    assert score(engine) > before + 100
+    before = engine.score()
+    engine.follow(grow(engine.engine, engine.state))
+    assert engine.score() > before + 100
     kept = {group.order: group.kept for group in engine.groups}
     assert kept[2][0] == 0
     assert kept[3][0] == 0
-    residual = np.var((engine.chunks[0].target - engine.chunks[0].fit()) * engine.scale)
+    residual = np.var((engine.target() - engine.fit()) * engine.scale)
     assert residual < 0.3
 
 
@@ -262,11 +276,17 @@ def test_a_factor_that_dies_in_its_trial_is_not_kept(monkeypatch: pytest.MonkeyP
     data = draw_frame(500, 4)
     data["y"] = data.x0 + np.random.default_rng(0).normal(size=500)
     engine = without_interactions("y ~ ahofm(x0, x1, x2, x3, D=2)", data)
-    monkeypatch.setattr(growing, "search", lambda *_: Finding((1, 2), [np.full(3, 0.1)] * 2, 99.0))
-    monkeypatch.setattr(growing, "score", lambda _: -1e9)
-    monkeypatch.setattr(growing, "ACTIVE", 1e9)  # as if it had died
-    assert len(list(grow(engine))) == 4
-    assert engine.groups == []
+    find_in_turn(monkeypatch, 0.1)
+    monkeypatch.setattr(Engine, "score", lambda *_: -1e9)
+    monkeypatch.setattr(grow_file, "price_of_search", lambda _: 0.0)
+    trials = []
+    monkeypatch.setattr(grow_file.Grow, "is_effective", lambda _, trial: bool(trials.append(trial)))
+    assert len(engine.follow(grow(engine.engine, engine.state))) == 4
+    assert engine.groups == ()
+    (died,) = make_groups(engine.design, engine.rows, True, SETTINGS, rank=1)
+    assert len(trials) == 2
+    monkeypatch.undo()
+    assert Grow(died).is_effective(engine.state.with_group(died)) is False  # nothing of it is active
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -275,6 +295,5 @@ def test_chance_among_many_pairs_is_not_kept(seed: int) -> None:
     data = draw_frame(300, 25, seed)
     data["y"] = np.random.default_rng([seed, 7]).normal(size=300)
     engine = without_interactions(f"y ~ ahofm({all_features(data)}, D=2, k=6, df=4)", data)
-    for _ in grow(engine):
-        pass
-    assert engine.groups == []
+    engine.follow(grow(engine.engine, engine.state))
+    assert engine.groups == ()

@@ -13,10 +13,10 @@ import pytest
 from ahofm_keras.bases import Basis
 from ahofm_keras.errors import AhofmWarning
 from ahofm_keras.solvers import kernels as package
+from ahofm_keras.solvers.chunks import count_chunks, count_cores
 from ahofm_keras.solvers.gram import CellBasis
 from ahofm_keras.solvers.kernels import Factors, Kernels, get_kernels, use_kernels
 from ahofm_keras.solvers.kernels.numpy_kernels import NumpyKernels
-from ahofm_keras.solvers.rows import count_chunks, count_cores
 from tests.solvers.conftest import KERNELS, make_engine, pair_frame
 from tests.solvers.test_gram import BASES, lay_out
 
@@ -150,7 +150,7 @@ def test_the_fastest_that_is_installed_is_taken() -> None:
 def test_a_small_engine_is_not_worth_compiling_for() -> None:
     """A few rows are done before numba is imported."""
     assert isinstance(get_kernels(600 * 8), NumpyKernels)
-    assert isinstance(make_engine("y ~ afm(x0, x1)", pair_frame(50, 2))._kernels, NumpyKernels)
+    assert isinstance(make_engine("y ~ afm(x0, x1)", pair_frame(50, 2)).engine.kernels, NumpyKernels)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -243,14 +243,11 @@ def test_preparing_compiles_all_that_a_fit_calls() -> None:
     known = {function: len(function.signatures) for function in compiled.ENTRIES}
     assert min(known.values()) > 0
     with use_kernels("numba"):
-        for random in (True, False):
+        for variational in (True, False):
             engine = make_engine(
-                "y ~ ahofm(x0, x1, x2, D=3, F=2) + te(x0, x1)", pair_frame(90), random=random
+                "y ~ ahofm(x0, x1, x2, D=3, F=2) + te(x0, x1)", pair_frame(90), variational=variational
             )
-            for group in engine.groups:
-                for block in group.blocks:
-                    block.mean = np.linspace(1e-9, 1e3, len(block.mean))
-            engine.rebuild()
+            engine.set_means(lambda block: np.linspace(1e-9, 1e3, len(block.mean)))
             engine.sweep()
     assert {function: len(function.signatures) for function in compiled.ENTRIES} == known
 
@@ -289,24 +286,22 @@ def test_importing_the_library_does_not_import_numba() -> None:
 
 def test_every_core_has_a_chunk_where_there_are_rows() -> None:
     cores = count_cores()
-    assert count_chunks(1999, 2000) == 1
-    assert count_chunks(2000, 2000) == cores
-    assert count_chunks(200_000, 2000) >= cores
-    assert count_chunks(200_000, 2000) % cores == 0
+    assert count_chunks(1999, 2000, 8192) == 1
+    assert count_chunks(2000, 2000, 8192) == cores
+    assert count_chunks(200_000, 2000, 8192) >= cores
+    assert count_chunks(200_000, 2000, 8192) % cores == 0
     assert count_chunks(40, 2000, 7) == 6
 
 
 def test_rows_shared_by_cores_change_nothing(kernels: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data, means = pair_frame(2100), []
     for cores in (1, 3):
-        monkeypatch.setattr("ahofm_keras.solvers.rows.count_cores", lambda cores=cores: cores)
+        monkeypatch.setattr("ahofm_keras.solvers.chunks.count_cores", lambda cores=cores: cores)
         monkeypatch.setattr(type(get_kernels()), "shared_rows", 2000)
         engine = make_engine("y ~ ahofm(x0, x1, x2, F=2, k=6)", data)
         assert len(engine.chunks) == cores
-        for block in engine.groups[0].blocks:
-            block.mean = np.linspace(0.1, 0.5, len(block.mean))
-        engine.rebuild()
+        engine.set_means(lambda block: np.linspace(0.1, 0.5, len(block.mean)))
         for _ in range(3):
-            engine.sweep(adapt=1)
+            engine.sweep(newton_steps=1)
         means.append(np.concatenate([block.mean for block in engine.blocks]))
     np.testing.assert_allclose(means[0], means[1], rtol=1e-7, atol=1e-9)

@@ -78,13 +78,13 @@ def _gram(model: ak.AdditiveModel, data: pd.DataFrame) -> np.ndarray:
     from ahofm_keras.solvers.weights import read_weights
 
     rows = model._reader.with_response(data, None, None)
-    engine = make_engine(model, FitJob(rows), random=False)
-    read_weights(model, engine)
-    engine.linearise()
-    before = engine.chunks[0].fit().copy()
-    gram = engine.curvature(0, 1)[: model.get_layer("ahofm_x0_x1_x2").factors[0].shape[1]]
-    gram = gram[:, : len(gram)]
-    np.testing.assert_allclose(engine.chunks[0].fit(), before, atol=1e-10)
+    engine = make_engine(model, FitJob(rows), variational=False)
+    state = engine.linearise(read_weights(model, engine.start()))
+    (chunk,) = engine.store.chunks
+    before = chunk.fit(state).copy()
+    width = model.get_layer("ahofm_x0_x1_x2").factors[0].shape[1]
+    gram = engine.factor_system(state, 0, 1).gram[:width, :width]
+    np.testing.assert_allclose(chunk.fit(state), before, atol=1e-10)
     return gram
 
 

@@ -18,6 +18,7 @@ from ahofm_keras.solvers.job import Rows
 from ahofm_keras.solvers.posterior import read_posterior, write_posterior
 from ahofm_keras.solvers.weights import write_weights
 from tests.solvers.conftest import (
+    Run,
     dense_functions,
     draw_posterior,
     draw_response,
@@ -70,11 +71,13 @@ def graph_variance(model: ak.AdditiveModel, data: pd.DataFrame) -> np.ndarray:
     return (model.predict(data, type="link", interval=0.9)["se"].to_numpy() / model.scale) ** 2
 
 
-def encoded_engine(model: ak.AdditiveModel, data: pd.DataFrame) -> Engine:
+def encoded_engine(model: ak.AdditiveModel, data: pd.DataFrame) -> Run:
     rows = model._reader.with_response(data, None, None)
     assert isinstance(rows, Rows)
     predictor = model.predictor
-    return Engine(model.design, model.family, rows, predictor.shift, predictor.scale, random=True)
+    given = model.design, model.family, rows, predictor.shift, predictor.scale
+    engine = Engine(*given, variational=True)
+    return Run(engine, engine.start())
 
 
 def simulate_variance(model: ak.AdditiveModel, data: pd.DataFrame, draws: int) -> np.ndarray:
@@ -86,7 +89,7 @@ def simulate_variance(model: ak.AdditiveModel, data: pd.DataFrame, draws: int) -
         [
             np.ones((len(data), 1)),
             engine.chunks[0].columns.T,
-            *(functions[own.term.feature] for own in engine.linear.terms),
+            *(functions[own.term.feature] for own in engine.linear.columns.layout.penalised),
         ]
     )
     root = layer.linear_roots
@@ -116,13 +119,12 @@ def test_what_is_written_is_read_again() -> None:
     engine = encoded_engine(model, data)
     engine.linearise()
     draw_posterior(engine, seed=0)
-    engine.groups = [engine.groups[0].without(0), engine.groups[1]]
-    engine.rebuild()
+    engine.change(groups=(engine.groups[0].without(0), engine.groups[1]))
     for _ in range(2):
-        engine.sweep(adapt=1)
-    write_weights(model, engine)
-    write_posterior(model, engine)
-    state = read_posterior(model, encoded_engine(model, data))
+        engine.sweep(newton_steps=1)
+    write_weights(model, engine.state)
+    write_posterior(model, engine.engine, engine.state)
+    state = read_posterior(model, encoded_engine(model, data).engine)
     assert state is not None
     assert state.dispersion == pytest.approx(engine.dispersion, rel=1e-12)
     assert [group.kept for group in state.groups] == [(1,), (0, 1)]
@@ -134,7 +136,7 @@ def test_what_is_written_is_read_again() -> None:
         np.testing.assert_array_equal(found.mean, wanted.mean)
         np.testing.assert_allclose(found.covariance, wanted.covariance, rtol=1e-8, atol=1e-12)
         np.testing.assert_array_equal(found.prior.parameters, wanted.prior.parameters)
-        assert found.log_determinant == pytest.approx(wanted.log_determinant, rel=1e-6)
+        assert found.spread.log_determinant == pytest.approx(wanted.spread.log_determinant, rel=1e-6)
     edf = np.asarray(model.posterior.factor_edf[0])
     assert not edf[:, 0].any()
     np.testing.assert_array_equal(edf[:, 1], [block.factor_edf[0] for block in engine.groups[0].blocks])
@@ -146,16 +148,16 @@ def test_what_is_written_is_read_again() -> None:
 def test_the_variance_in_the_graph_is_that_of_the_engine(fitted: Fitted) -> None:
     model, data, _ = fitted
     engine = encoded_engine(model, data)
-    state = read_posterior(model, engine)
+    state = read_posterior(model, engine.engine)
     assert state is not None
-    engine.restore(state)
+    engine.state = state
     chosen = np.asarray(model.posterior.smoothing_root)
     covariance = engine.linear.covariance + chosen @ chosen.T
     wanted = []
     for chunk in engine.chunks:
-        X = engine.linear.dense(chunk)
+        X = engine.linear.columns.dense(chunk)
         variance = np.einsum("an,ab,bn->n", X, covariance, X)
-        wanted.append(variance + sum(moments.variance for moments in chunk.moments))
+        wanted.append(variance + sum(chunk.moments(group).variance for group in engine.groups))
     found = graph_variance(model, data)
     assert (found > 0).all()
     np.testing.assert_allclose(found, np.concatenate(wanted), rtol=2e-5, atol=1e-6 * found.max())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ import ahofm_keras as ak
 from ahofm_keras.families import get_family
 from ahofm_keras.model import fitting
 from ahofm_keras.solvers import variational
+from ahofm_keras.solvers.settings import use_settings
+from ahofm_keras.solvers.state import State
 from tests.solvers.conftest import FAMILIES, draw_response
 
 ROWS = 50_000
@@ -127,17 +130,19 @@ def test_a_sample_that_leads_astray_is_left_and_that_is_said(monkeypatch: pytest
     expected = model.predict(data)
 
     def astray(engine: Any, *others: Any) -> variational.Steps:
-        def leave() -> None:
-            engine.linear.mean = engine.linear.mean + 100.0
-            engine.rebuild()
-            engine.linearise()
+        def leave() -> State:
+            state = engine.start()
+            linear = replace(state.linear, mean=state.linear.mean + 100.0)
+            return engine.linearise(replace(state, linear=linear))
 
-        yield from variational.announced(engine, leave)
+        return (yield from variational.announced(engine, leave))
 
-    monkeypatch.setattr(variational, "_SAMPLE_ROWS", 1000)
     monkeypatch.setattr(variational, "_from_samples", astray)
     again = ak.AdditiveModel(MAIN, data, family="bernoulli")
-    with pytest.warns(ak.AhofmWarning, match="sample of 1,000 rows started went astray on all 3,000"):
+    with (
+        use_settings(sample_rows=1000),
+        pytest.warns(ak.AhofmWarning, match="sample of 1,000 rows started went astray on all 3,000"),
+    ):
         again.fit(data, verbose=0)
     np.testing.assert_allclose(again.predict(data), expected, atol=1e-6)
 

@@ -20,10 +20,10 @@ def frame(rows: int = 120, seed: int = 0) -> pd.DataFrame:
     return data
 
 
-def fitted_block(formula: str, data: pd.DataFrame) -> LinearBlock:
-    engine = make_engine(formula, data)
+def fitted_block(formula: str, data: pd.DataFrame, **settings: float) -> LinearBlock:
+    engine = make_engine(formula, data, **settings)
     for _ in range(8):
-        engine.update_linear(adapt=1)
+        engine.update_linear(newton_steps=1)
         engine.update_dispersion()
     engine.update_linear()
     return engine.linear
@@ -33,12 +33,12 @@ def dense(
     block: LinearBlock, gram: np.ndarray, rhs: np.ndarray, parameters: np.ndarray, dispersion: float
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Mean, covariance and evidence of the whole block at some smoothing."""
-    prior = block.prior
-    own = np.where(prior.groups >= 0, prior._precisions(parameters), 0.0)
+    prior = block.prior.at(parameters)
+    own = prior.precisions
     inverse = np.linalg.inv(gram + np.diag(own))
     mean = inverse @ rhs
     evidence = np.linalg.slogdet(inverse)[1] + np.log(own[own > 0]).sum() + rhs @ mean / dispersion
-    price = prior._freedom @ (prior.seen / (prior.seen + own))
+    price = prior.shape.penalties @ (gram.diagonal() / (gram.diagonal() + own))
     return mean, dispersion * inverse, evidence / 2 - price
 
 
@@ -46,12 +46,11 @@ def dense(
     "formula", ["y ~ s(a, k=7)", "y ~ b + s(a, k=7)", "y ~ s(a, k=7) + s(b, k=6) + s(g)"]
 )
 def test_it_is_the_mixture_over_the_grid(formula: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_LEAST_WEIGHT", 0.0)
     # Directions that the mixture knows better than the chosen smoothing are left as they were.
     monkeypatch.setattr(module, "_root", _signed_root)
-    block = fitted_block(formula, frame())
-    solution, dispersion, gram = block._source
-    rhs = gram @ block.mean + block.prior.precisions() * block.mean
+    block = fitted_block(formula, frame(), least_grid_weight=0.0)
+    solution, dispersion, gram = block.spread.solution, block.spread.dispersion, block.spread.gram
+    rhs = gram @ block.mean + block.prior.precisions * block.mean
     mean, covariance, _ = dense(block, gram, rhs, block.prior.parameters, dispersion)
     expected = np.zeros_like(gram)
     for group in np.flatnonzero(block.prior.free[:, -1]):
@@ -64,7 +63,7 @@ def test_it_is_the_mixture_over_the_grid(formula: str, monkeypatch: pytest.Monke
         for weight, (other, spread, _) in zip(weights / weights.sum(), points, strict=True):
             expected += weight * (spread + np.outer(other - mean, other - mean))
         expected -= covariance
-    found = module.smoothing_covariance(block.prior, solution, gram, dispersion)
+    found = module.smoothing_covariance(solution, gram, dispersion)
     np.testing.assert_allclose(found.real, expected, rtol=1e-5, atol=1e-7 * np.abs(expected).max())
     assert np.trace(expected) > 0.01 * np.trace(covariance)
 

@@ -14,14 +14,15 @@ import pytest
 from scipy.optimize import approx_fprime
 
 import ahofm_keras as ak
-from ahofm_keras.solvers import blocks
+from ahofm_keras.solvers import tasks
 from ahofm_keras.solvers.bcd import descend
 from ahofm_keras.solvers.choice import LARGEST_BLOCK, choose_solver, largest_block
-from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.priors import Solution, System
 from ahofm_keras.solvers.variational import ascend
 from ahofm_keras.tensors import row_products
 from tests.reference import penalised
 from tests.solvers.conftest import (
+    Run,
     dense_functions,
     draw_posterior,
     draw_response,
@@ -46,25 +47,25 @@ def true_surface(data: pd.DataFrame) -> np.ndarray:
     return (np.sin(8 * data.x) * (2 * data.z - 1)).to_numpy()
 
 
-def means(engine: Engine) -> np.ndarray:
-    return np.concatenate([engine.mean(chunk) for chunk in engine.chunks])
+def means(engine: Run) -> np.ndarray:
+    return engine.means()
 
 
-def descended(formula: str, data: pd.DataFrame, family: str = "gaussian") -> Engine:
-    engine = make_engine(formula, data, family=family, random=False)
-    for _ in descend(engine):
-        pass
+def descended(formula: str, data: pd.DataFrame, family: str = "gaussian") -> Run:
+    engine = make_engine(formula, data, family=family, variational=False)
+    engine.follow(descend(engine.engine, engine.state))
     return engine
 
 
-def ascended(formula: str, data: pd.DataFrame, family: str = "gaussian") -> tuple[Engine, list[float]]:
+def ascended(formula: str, data: pd.DataFrame, family: str = "gaussian") -> tuple[Run, list[float]]:
     """A variational fit, and the bound after each of its sweeps."""
     engine = make_engine(formula, data, family=family)
-    bounds = [step.bound() for step in ascend(engine, 0) if step is not None]
+    steps = engine.follow(ascend(engine.engine, 0))
+    bounds = [step.engine.bound(step.state) for step in steps if step is not None]
     return engine, bounds
 
 
-def dense_block(engine: Engine, data: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+def dense_block(engine: Run, data: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """All columns of the linear block `(n, q)` and their precisions, put together anew."""
     functions = dense_functions(engine, data)
     columns, precisions = [np.ones((len(data), 1))], [np.zeros(1)]
@@ -87,25 +88,23 @@ FORMULA = "y ~ s(w, sp=0.01) + te(x, z, k=(6, 5), sp=(0.001, 0.1)) + ti(w, g, k=
 
 
 @pytest.mark.parametrize("dense_numbers", [4_000_000, 5_000])
-def test_the_block_is_that_of_dense_columns(
-    kernels: str, monkeypatch: pytest.MonkeyPatch, dense_numbers: int
-) -> None:
-    monkeypatch.setattr(blocks, "_DENSE_NUMBERS", dense_numbers)
+def test_the_block_is_that_of_dense_columns(kernels: str, dense_numbers: int) -> None:
     data = surface_frame()
-    engine = make_engine(FORMULA, data, chunk_rows=120)
+    engine = make_engine(FORMULA, data, chunk_rows=120, dense_numbers=dense_numbers)
     draw_posterior(engine, 1)
     X, precisions = dense_block(engine, data)
     np.testing.assert_allclose(engine.linear_gram, X.T @ X, rtol=0, atol=1e-9 * len(data))
-    fit = np.concatenate([engine.linear.evaluate(chunk) for chunk in engine.chunks])
+    columns = engine.linear.columns
+    fit = np.concatenate([columns.evaluate(chunk, engine.linear.mean) for chunk in engine.chunks])
     np.testing.assert_allclose(fit, X @ engine.linear.mean, rtol=0, atol=1e-9)
     weights = np.random.default_rng(2).normal(size=len(data))
     start, sums = 0, 0.0
     for chunk in engine.chunks:
         stop = start + len(chunk.y)
-        sums = sums + engine.linear.sums(chunk, weights[start:stop])
+        sums = sums + columns.sums(chunk, weights[start:stop])
         start = stop
     np.testing.assert_allclose(sums, X.T @ weights, rtol=0, atol=1e-9 * len(data))
-    np.testing.assert_allclose(engine.linear.prior.precisions(), precisions, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(engine.linear.prior.precisions, precisions, rtol=1e-9, atol=1e-12)
 
 
 def test_bcd_is_penalised_least_squares() -> None:
@@ -233,17 +232,16 @@ def test_factors_of_full_rank_fit_what_the_tensor_fits() -> None:
     """Unpenalised, an `ahofm` of two features with rank M - 1 reaches the fit of the `ti`."""
     data = surface_frame(150)
     exact = descended("y ~ s(x, k=5, sp=0) + s(z, k=5, sp=0) + ti(x, z, k=5, sp=0)", data)
-    engine = make_engine("y ~ afm(x, z, k=5, F=4, df=20)", data, random=False)
+    engine = make_engine("y ~ afm(x, z, k=5, F=4, df=20)", data, variational=False)
     assert all(block.prior.size == 0 for block in engine.blocks)
     block = exact.linear
-    surface = block.mean[block.slices[2]].reshape(4, 4)
+    surface = block.mean[block.columns.layout.penalised[2].where].reshape(4, 4)
     left, values, right = np.linalg.svd(surface)
     # From near the tensor's own factors; from a random start the way is long.
     rng = np.random.default_rng(0)
-    first, second = engine.groups[0].blocks
-    first.mean = (left * np.sqrt(values)).T.reshape(-1) + 0.02 * rng.normal(size=16)
-    second.mean = (np.sqrt(values)[:, None] * right).reshape(-1) + 0.02 * rng.normal(size=16)
-    engine.rebuild()
+    first = (left * np.sqrt(values)).T.reshape(-1) + 0.02 * rng.normal(size=16)
+    second = (np.sqrt(values)[:, None] * right).reshape(-1) + 0.02 * rng.normal(size=16)
+    engine.set_means(lambda block: first if block is engine.groups[0].blocks[0] else second)
     assert np.abs(means(engine) - means(exact)).max() > 0.02
     for _ in range(60):
         engine.sweep()
@@ -257,23 +255,27 @@ def test_factors_of_full_rank_fit_what_the_tensor_fits() -> None:
 def test_derivatives_of_the_evidence_by_all_lambdas_and_tau() -> None:
     data = surface_frame(200)
     engine = make_engine("y ~ s(w) + te(x, z, k=5) + ti(x, g, k=5)", data)
-    prior, gram = engine.linear.prior, engine.linear_gram
+    prior = engine.linear.prior.seeing(engine.linear_gram)
     assert prior.parameters.shape == (3, 3)
-    rhs = sum(engine.linear.sums(c, c.weight * c.target) for c in engine.chunks)
+    rhs = engine.engine.store.reduce(tasks.linear_sums, engine.state)
+    system = System(engine.linear_gram, rhs, 0.5)
     start = prior.parameters + np.where(prior.free, 0.3, 0.0)
-    prior.parameters = start
-    gradient, hessian = prior._derivatives(prior.solve(gram, rhs, 0.5), 0.5)
     free = np.flatnonzero(prior.free)
 
-    def evidence(values: np.ndarray) -> float:
+    def solve(values: np.ndarray) -> Solution:
         trial = start.copy()
         trial.flat[free] = values
-        return prior.solve(gram, rhs, 0.5, trial).evidence
+        return prior.at(trial).solve(system)
+
+    def evidence(values: np.ndarray) -> float:
+        return solve(values).evidence
 
     def slope(values: np.ndarray) -> np.ndarray:
-        prior.parameters = start.copy()
-        prior.parameters.flat[free] = values
-        return prior._derivatives(prior.solve(gram, rhs, 0.5), 0.5)[0][free]
+        solution = solve(values)
+        return solution.prior._derivatives(solution, 0.5)[0][free]
+
+    solution = solve(start.flat[free])
+    gradient, hessian = solution.prior._derivatives(solution, 0.5)
 
     numeric = approx_fprime(start.flat[free], evidence, 1e-5)
     np.testing.assert_allclose(gradient[free], numeric, rtol=1e-3, atol=1e-3)
@@ -298,7 +300,7 @@ def test_the_bound_never_falls_beside_an_interaction_of_low_rank() -> None:
     draw_posterior(engine, 3)
     bounds = []
     for sweep in range(12):
-        engine.sweep(adapt=1, revive=sweep in (4, 8))
+        engine.sweep(newton_steps=1, reoptimise=sweep in (4, 8))
         bounds.append(engine.bound())
     assert np.diff(bounds).min() > -1e-7 * abs(bounds[0])
 
@@ -316,13 +318,13 @@ def test_a_surface_is_smoothed_more_along_the_straight_axis() -> None:
 def test_what_is_noise_is_switched_off_and_what_is_not_stays(family: str) -> None:
     data = surface_frame(250, family, seed=5)
     engine, _ = ascended("y ~ ti(x, z) + ti(x, w) + ti(w, g)", data, family)
-    edf = [float(engine.linear.edf[own].sum()) for own in engine.linear.slices]
+    edf = [float(engine.linear.edf[own].sum()) for own in [span.where for span in engine.linear.columns.layout.penalised]]
     assert edf[0] > 4
     assert edf[1] < 0.05
     assert edf[2] < 0.05
     noise = data.assign(y=np.random.default_rng(6).permutation(data.y))
     engine, _ = ascended("y ~ te(x, z)", noise, family)
-    assert float(engine.linear.edf[engine.linear.slices[0]].sum()) < 0.05
+    assert float(engine.linear.edf[engine.linear.columns.layout.penalised[0].where].sum()) < 0.05
 
 
 def test_lambdas_that_the_user_gave_stay() -> None:
@@ -349,11 +351,12 @@ def posterior_of(model: ak.AdditiveModel, data: pd.DataFrame) -> tuple[np.ndarra
     X, _ = dense_block(engine, data)
     smoothing = np.exp(np.asarray(model.posterior.linear_smoothing))
     precisions = [np.zeros(1)]
-    for own, chosen in zip(engine.linear.terms, smoothing, strict=True):
+    spans = engine.linear.columns.layout.penalised
+    for (_, own, _), chosen in zip(spans, smoothing, strict=True):
         count = len(own.penalties)
         precisions.append(chosen[:count] @ own.penalties + chosen[-1])
     A = X.T @ X + np.diag(np.concatenate(precisions))
-    target = (data.y.to_numpy() - model.predictor.shift) / model.scale
+    target = (data.y.to_numpy() - model.shift) / model.scale
     eta = X @ np.linalg.solve(A, X.T @ target)
     chosen = X @ np.asarray(model.posterior.smoothing_root)
     variance = float(model.posterior.dispersion) * np.einsum("ij,jk,ik->i", X, np.linalg.inv(A), X)

@@ -11,8 +11,9 @@ import pytest
 
 import ahofm_keras as ak
 from ahofm_keras.bases import evaluate_basis
-from ahofm_keras.solvers import variational
 from ahofm_keras.solvers.averaging import average_states
+from ahofm_keras.solvers.settings import Settings
+from ahofm_keras.solvers.variational import ascend, sample_sizes
 from ahofm_keras.terms.interaction import InteractionTerm
 from tests.reference import terms_of
 from tests.solvers.conftest import (
@@ -80,11 +81,11 @@ def test_few_rows_are_not_interpolated(rows: int) -> None:
 
 
 def test_samples_of_many_rows_grow_tenfold() -> None:
-    assert variational.sample_sizes(20_000) == []
-    assert variational.sample_sizes(20_001) == [10_000]
-    assert variational.sample_sizes(150_000) == [15_000]
-    assert variational.sample_sizes(1_000_000) == [10_000, 100_000]
-    assert variational.sample_sizes(30_000_000) == [10_000, 30_000, 300_000, 3_000_000]
+    assert sample_sizes(20_000, Settings()) == []
+    assert sample_sizes(20_001, Settings()) == [10_000]
+    assert sample_sizes(150_000, Settings()) == [15_000]
+    assert sample_sizes(1_000_000, Settings()) == [10_000, 100_000]
+    assert sample_sizes(30_000_000, Settings()) == [10_000, 30_000, 300_000, 3_000_000]
 
 
 def test_one_true_pair_is_found_among_45() -> None:
@@ -149,7 +150,7 @@ def test_smooths_alone_are_the_bayesian_linear_model() -> None:
     model, history = fit_new(formula, data)
     layer = model.posterior
     engine = make_engine(formula, data)
-    features = [engine.design.features[own.term.feature] for own in engine.linear.terms]
+    features = [engine.design.features[own.term.feature] for own in engine.linear.columns.layout.penalised]
     parts = [
         evaluate_basis(feature.basis, data[feature.label].to_numpy()) @ feature.transform
         for feature in features
@@ -211,8 +212,7 @@ def test_chunks_change_nothing(family: str) -> None:
         engine = make_engine(
             "y ~ ahofm(x0, x1, x2, D=2, F=1)", data, family=family, chunk_rows=chunk_rows
         )
-        for _ in variational.ascend(engine, seed=0):
-            pass
+        engine.follow(ascend(engine.engine, seed=0))
         engines.append(engine)
     assert len(engines[0].chunks) > 9
     assert engines[0].bound() == pytest.approx(engines[1].bound(), rel=1e-8)
@@ -237,15 +237,11 @@ def test_covariance_and_smoothing_of_an_average_fit() -> None:
     engine = make_engine("y ~ ahofm(x0, x1, x2, D=2, F=2, k=7)", pair_frame(150, 3, seed=3))
     states = []
     for seed in range(2):
-        engine.reset()
-        for _ in variational.ascend(engine, seed):
-            pass
-        states.append(engine.state())
-    average = average_states(states, engine.design.with_starts(2), engine.linear_gram)
+        engine.follow(ascend(engine.engine, seed))
+        states.append(engine.state)
+    average = average_states(states, [1.0, 2.0], engine.design.with_starts(2))
     block = average.linear
-    information = average.dispersion * np.linalg.inv(block.covariance) - np.diag(
-        block.prior.precisions()
-    )
+    information = average.dispersion * np.linalg.inv(block.covariance) - np.diag(block.prior.precisions)
     scale = np.sqrt(engine.linear_gram.diagonal())
     np.testing.assert_allclose(
         information / scale / scale[:, None], engine.linear_gram / scale / scale[:, None], atol=1e-4

@@ -14,7 +14,7 @@ from ahofm_keras.solvers.kernels.interface import (
     GroupMoments,
     Kernels,
     Neighbour,
-    System,
+    Sums,
 )
 from ahofm_keras.solvers.kernels.interrupts import interrupts_wait
 from ahofm_keras.solvers.kernels.numpy_kernels import NumpyKernels
@@ -24,7 +24,7 @@ __all__ = [
     "GroupMoments",
     "Kernels",
     "Neighbour",
-    "System",
+    "Sums",
     "compile_kernels",
     "get_kernels",
     "use_kernels",

@@ -36,7 +36,7 @@ class Neighbour(Protocol):
 
 
 # Gram matrices of the pairs f <= g `(P, M, M)` and sums of each factor `(F, M)`.
-System = tuple[np.ndarray, np.ndarray]
+Sums = tuple[np.ndarray, np.ndarray]
 
 
 class GroupMoments(ABC):
@@ -64,7 +64,7 @@ class GroupMoments(ABC):
         bases: Sequence[CellBasis],
         rest: np.ndarray,
         weight: np.ndarray,
-    ) -> System:
+    ) -> Sums:
         """Take a feature out and sum the system of its block.
 
         Where taking it out lost digits, the others are put together from nothing.

@@ -12,7 +12,7 @@ from ahofm_keras.moments import lossy_limit
 from ahofm_keras.solvers.gram import CellBasis
 from ahofm_keras.solvers.kernels import compiled
 from ahofm_keras.solvers.kernels.compiled import TILE
-from ahofm_keras.solvers.kernels.interface import Factors, GroupMoments, Neighbour, System
+from ahofm_keras.solvers.kernels.interface import Factors, GroupMoments, Neighbour, Sums
 
 
 class TiledBasis(CellBasis):
@@ -71,7 +71,7 @@ class TiledMoments(GroupMoments):
         bases: Sequence[CellBasis],
         rest: np.ndarray,
         weight: np.ndarray,
-    ) -> System:
+    ) -> Sums:
         order, rank, _, random = self._shape
         own = group[feature]
         basis, factors = bases[own.position], own.posterior
@@ -116,7 +116,7 @@ class TiledMoments(GroupMoments):
         new = other._state[places // TILE, :, places % TILE]
         self._state[rows // TILE, :, rows % TILE] = new
 
-    def _system(self, basis: CellBasis, rest: np.ndarray, weight: np.ndarray) -> System:
+    def _system(self, basis: CellBasis, rest: np.ndarray, weight: np.ndarray) -> Sums:
         """The system of a block whose feature is not in."""
         assert isinstance(basis, TiledBasis)
         gram, rhs = _empty_system(basis, self._shape[1])
@@ -143,7 +143,7 @@ def _lay_out(order: int, rank: int, random: bool) -> tuple[np.ndarray, int]:
     return lines, count
 
 
-def _empty_system(basis: CellBasis, rank: int) -> System:
+def _empty_system(basis: CellBasis, rank: int) -> Sums:
     size = basis.basis.size
     return np.zeros((size, size, rank * (rank + 1) // 2)), np.zeros((size, rank))
 

@@ -9,7 +9,7 @@ import numpy as np
 from ahofm_keras.bases import Basis
 from ahofm_keras.moments import FactorMoments, triangle
 from ahofm_keras.solvers.gram import CellBasis
-from ahofm_keras.solvers.kernels.interface import Factors, GroupMoments, Neighbour, System
+from ahofm_keras.solvers.kernels.interface import Factors, GroupMoments, Neighbour, Sums
 
 
 class NumpyMoments(GroupMoments):
@@ -37,7 +37,7 @@ class NumpyMoments(GroupMoments):
         bases: Sequence[CellBasis],
         rest: np.ndarray,
         weight: np.ndarray,
-    ) -> System:
+    ) -> Sums:
         own, moments = group[feature], self._moments
         basis = bases[own.position]
         means, covariances = self._phi(own.posterior, basis)

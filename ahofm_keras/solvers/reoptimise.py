@@ -1,4 +1,4 @@
-"""Smooths and tensor products whose smoothing ended in the wrong one of several optima.
+"""The smoothing of smooths and tensor products whose steps ended in the wrong one of several optima.
 
 At a large tau, and at a large lambda, the evidence is flat: steps do not lead back from there. And from
 the rough side they may end in an optimum that a smoother one surpasses. What a group would explain with
@@ -10,84 +10,65 @@ from __future__ import annotations
 
 import numpy as np
 
-from ahofm_keras.solvers.priors import BlockPrior, Solution
+from ahofm_keras.solvers.priors import BlockPrior, Solution, System, switch_off
 
-_STEPS = 15
-# Steps end where the evidence gains less; sweeps go on from there.
-_LEAST_GAIN = 0.01
-# What gains the evidence less is left as it is.
-_WORTH = 0.01
 # Of the Gram matrix: where the others leave less, they leave nothing but rounding.
 _LEAST_LEFT = 1e-12
 
 
-def choose_anew(prior: BlockPrior, gram: np.ndarray, rhs: np.ndarray, dispersion: float) -> None:
-    """The smoothing of all groups from where it started; the better one is kept."""
-    before = prior.solve(gram, rhs, dispersion)
-    _try(prior, prior.start, before, gram, rhs, dispersion)
+def reset_smoothing(solution: Solution, system: System) -> Solution:
+    """The smoothing of all groups from where it started, if that ends in a better optimum."""
+    return _keep_better(solution, solution.prior.at(solution.prior.start), system)
 
 
-def revive_groups(prior: BlockPrior, gram: np.ndarray, rhs: np.ndarray, dispersion: float) -> None:
-    """Give groups another smoothing where the evidence gains; leave out what is not worth its price."""
-    solution = prior.solve(gram, rhs, dispersion)
-    found = _find(prior, solution, gram, rhs, dispersion)
+def reoptimise_groups(solution: Solution, system: System) -> Solution:
+    """Other smoothing of single groups where the evidence gains; without what is not worth its price."""
+    before, found = solution.prior, _find(solution, system)
     strongest = sorted(found, key=lambda group: found[group][0])[-1:]
     # Groups that explain the same, as equal columns do, may together be worse than none.
-    before = prior.parameters
     for chosen in ([*found], strongest) if found else ():
-        parameters = before.copy()
+        parameters = before.parameters.copy()
         for group in chosen:
             parameters[group] = found[group][1]
-        solution = _try(prior, parameters, solution, gram, rhs, dispersion) or solution
-    prior.switch_off(solution, gram, rhs, dispersion)
+        solution = _keep_better(solution, before.at(parameters), system)
+    return switch_off(solution, system)
 
 
-def _try(
-    prior: BlockPrior,
-    parameters: np.ndarray,
-    before: Solution,
-    gram: np.ndarray,
-    rhs: np.ndarray,
-    dispersion: float,
-) -> Solution | None:
-    """Go on from other parameters, and come back if that was not better."""
-    kept, prior.parameters = prior.parameters, parameters
-    after = prior.adapt(gram, rhs, dispersion, _STEPS, _LEAST_GAIN)
-    if after.evidence >= before.evidence:
-        return after
-    prior.parameters = kept
-    return None
+def _newton(prior: BlockPrior, system: System) -> Solution:
+    settings = prior.settings
+    return prior.newton_steps(system, settings.reoptimise_steps, settings.reoptimise_gain)
 
 
-def _find(
-    prior: BlockPrior, solution: Solution, gram: np.ndarray, rhs: np.ndarray, dispersion: float
-) -> dict[int, tuple[float, np.ndarray]]:
+def _keep_better(solution: Solution, trial: BlockPrior, system: System) -> Solution:
+    """Go on from other smoothing, and come back if that was not better."""
+    candidate = _newton(trial, system)
+    return candidate if candidate.evidence >= solution.evidence else solution
+
+
+def _find(solution: Solution, system: System) -> dict[int, tuple[float, np.ndarray]]:
     """Groups that would gain from another smoothing: how much, and their parameters."""
-    found = {}
-    for group in np.flatnonzero(prior.free[:, -1]):
-        alone, system = prior.only(int(group)), left_for(prior, int(group), solution, gram, rhs)
-        before = alone.solve(*system, dispersion)
-        gain = _WORTH
-        for start in (alone.start, alone.straight()):
-            alone.parameters = start
-            after = alone.adapt(*system, dispersion, _STEPS, _LEAST_GAIN)
-            if after.evidence - before.evidence > gain:
-                gain = after.evidence - before.evidence
-                found[int(group)] = gain, alone.parameters[0]
+    found, prior = {}, solution.prior
+    for group in map(int, np.flatnonzero(prior.free[:, -1])):
+        alone, left = prior.only(group), left_for(group, solution, system)
+        before, gain = alone.solve(left).evidence, prior.settings.reoptimise_gain
+        for start in (alone.at(alone.start), alone.straight()):
+            after = _newton(start, left)
+            if after.evidence - before > gain:
+                gain = after.evidence - before
+                found[group] = gain, after.prior.parameters[0]
     return found
 
 
-def left_for(
-    prior: BlockPrior, group: int, solution: Solution, gram: np.ndarray, rhs: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def left_for(group: int, solution: Solution, system: System) -> System:
     """S and r of a group: its Gram matrix and sums, without what the others explain.
 
     With Q the group's precisions and C its part of A^-1, C = (S + Q)^-1 and the group's mean is C r. So
     C S = I - C Q, which has all its digits where Q is small, and Q C S = G - G A^-1 G, which has them
     where Q is large; likewise for r. Each row is taken from the one that is exact.
     """
+    prior, gram, rhs = solution.prior, system.gram, system.rhs
     own = np.flatnonzero(prior.groups == group)
-    precisions = prior.precisions()[own]
+    precisions = prior.precisions[own]
     inverse = solution.inverse[np.ix_(own, own)]
     loose = precisions < gram.diagonal()[own]
     explained = gram[own] @ solution.inverse @ gram[:, own]
@@ -96,7 +77,8 @@ def left_for(
     products = np.where(loose[:, None], np.eye(len(own)) - inverse * precisions, own_gram - explained)
     sums = np.where(loose, solution.mean[own], rhs[own] - gram[own] @ solution.mean)
     left = np.linalg.solve(rows, np.column_stack([products, sums]))
-    return _without_rounding(left[:, :-1], left[:, -1], own_gram.diagonal())
+    exact = _without_rounding(left[:, :-1], left[:, -1], own_gram.diagonal())
+    return System(*exact, system.dispersion)
 
 
 def _without_rounding(

@@ -1,4 +1,4 @@
-"""Functions of a basis that no row sees, and the smoothing that holds them.
+"""The prior of functions that live in a gap of their feature, where no row sees them.
 
 Where a feature has a gap, some functions are as good as zero on every row and large in the gap. Their
 coordinates, which are scaled by what the rows see, look like all others to tau, and the evidence has
@@ -15,20 +15,23 @@ import numpy as np
 from ahofm_keras.bases import evaluate_places, spline_centres
 from ahofm_keras.terms import Feature
 
-# A function that no row sees may reach about so many standard deviations of the response.
-_REACH = 3.0
 # Places in a knot interval at which functions are looked at.
 _PLACES = 8
 # As long as a feature lives: every start of a fit asks anew.
 _known: WeakKeyDictionary[Feature, np.ndarray] = WeakKeyDictionary()
 
 
-def least_smoothing(feature: Feature, rows: float) -> float:
+def least_smoothing(feature: Feature, rows: float, reach: float) -> float:
     """The lambda, at a dispersion of 1, that holds unseen functions in sight of the response.
 
     A function u_m with sum_i u_m(x_i)^2 = n is unseen where its largest square is beyond n, more than a
     row of its own could give. With a coefficient of variance dispersion / (n lambda s_m) it should have
-    a standard deviation of at most `_REACH` there; that of the response is 1 in the model's scale.
+    a standard deviation of at most `reach` there; that of the response is 1 in the model's scale.
+
+    Args:
+        feature: with its functions.
+        rows: n.
+        reach: standard deviations of the response.
     """
     if not feature.basis.is_spline:
         return 0.0
@@ -38,7 +41,7 @@ def least_smoothing(feature: Feature, rows: float) -> float:
     unseen = (peaks > rows) & (feature.eigenvalues > 0)
     if not unseen.any():
         return 0.0
-    return float((peaks[unseen] / feature.eigenvalues[unseen]).max() / (rows * _REACH**2))
+    return float((peaks[unseen] / feature.eigenvalues[unseen]).max() / (rows * reach**2))
 
 
 def _peaks(feature: Feature) -> np.ndarray:

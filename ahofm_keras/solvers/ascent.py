@@ -1,0 +1,123 @@
+"""Coordinate ascent on the evidence bound: sweeps that choose the smoothing, then which factors stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from itertools import count
+
+from ahofm_keras.solvers.blocks import make_groups
+from ahofm_keras.solvers.damping import damped
+from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.moves import try_moves
+from ahofm_keras.solvers.moves.drop_idle import DropIdle
+from ahofm_keras.solvers.moves.grow import Grow
+from ahofm_keras.solvers.moves.prune import PruneFactors, PruneOrder
+from ahofm_keras.solvers.state import Rough, State
+from ahofm_keras.solvers.steps import Reached, Steps, announced, finish
+
+
+def is_crowded(engine: Engine, state: State) -> bool:
+    """Whether the fit takes so many degrees of freedom that it might be chance."""
+    return state.edf > engine.settings.crowded_share * engine.total_weight
+
+
+def complete(engine: Engine, state: State) -> Steps:
+    """Take in what was missed."""
+    grown = yield from grow(engine, state)
+    return grown if grown is state else (yield from settle(engine, grown))
+
+
+def grow(engine: Engine, state: State) -> Steps:
+    """Search every order until nothing is left in it."""
+    given = engine.design, engine.total_weight, engine.variational, engine.settings
+    orders = make_groups(*given, rank=1)
+    return (yield from try_moves(engine, state, [Grow(template) for template in orders]))
+
+
+def settle(engine: Engine, state: State) -> Steps:
+    """Choose the smoothing, then which factors stay."""
+    state = yield from climb(engine, state)
+    if not state.groups:
+        return state
+    orders = [PruneOrder(group.key) for group in reversed(state.groups)]
+    state = yield from try_moves(engine, state, [PruneFactors(), *orders])
+    return (yield from climb(engine, state))
+
+
+def warm_up(engine: Engine, state: State) -> Steps:
+    """Sweeps at the smoothing that df asks for, while they change much."""
+
+    def worth(state: State) -> float:
+        # Factors have no variances yet: the bound, which counts them, says nothing of the first sweep.
+        return -engine.objective(state)
+
+    for _ in range(engine.settings.warm_up_sweeps):
+        before = engine.objective(state)
+        state = yield from announced(engine, partial(sweep, engine, state, worth))
+        if before - engine.objective(state) < engine.settings.warm_up_fall * before:
+            break
+    return state
+
+
+def climb(engine: Engine, state: State) -> Steps:
+    """Sweeps that choose the smoothing too, until the bound stands still."""
+    settings = engine.settings
+    least = settings.bound_gain * max(engine.total_weight, settings.few_rows)
+    bounds = [engine.bound(state)]
+
+    def worth(state: State) -> float:
+        return engine.bound(state) / engine.total_weight
+
+    for number in count(1):
+        phase = number % settings.round
+        yield None
+        odds = 0.0 if phase else settings.log_prior_odds
+        state = sweep(engine, state, worth, 1, phase == settings.window, odds)
+        if not phase:
+            state = finish(try_moves(engine, state, [DropIdle()]))
+        bounds.append(engine.bound(state))
+        yield Reached(engine, state)
+        # Not while the window holds a sweep that switched factors off: the bound may have fallen.
+        gain = bounds[-1] - bounds[max(len(bounds) - 1 - settings.window, 0)]
+        if phase >= settings.window and gain < settings.window * least:
+            break
+    return state
+
+
+def sweep(
+    engine: Engine,
+    state: State,
+    worth: Callable[[State], float],
+    newton_steps: int = 0,
+    reoptimise: bool = False,
+    log_prior_odds: float = 0.0,
+) -> State:
+    """One sweep; for other families than the gaussian at current weights, and damped if too long.
+
+    Args:
+        engine: of the fit.
+        state: where it begins.
+        worth: what may not fall, per row.
+        newton_steps, reoptimise, log_prior_odds: of `Engine.sweep`.
+    """
+
+    def whole(state: State) -> State:
+        return engine.sweep(state, newton_steps, reoptimise, log_prior_odds)
+
+    if engine.family.is_linear:
+        return whole(state)
+    state = engine.linearise(state)
+    goal = worth(state) - engine.settings.bound_slack
+
+    def is_good(trial: State) -> bool:
+        conceded = trial.conceded / engine.total_weight
+        return worth(trial) >= goal - conceded and engine.is_in_range(trial)
+
+    def cautiously(state: State) -> State:
+        return whole(engine.linearise(state, Rough.FAR))
+
+    updates = (whole, cautiously, engine.update_linear)
+    reached = damped(engine, state, updates, is_good, engine.settings.halvings)
+    return reached or replace(state, stalled=state.stalled + 1)

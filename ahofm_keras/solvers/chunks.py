@@ -1,0 +1,223 @@
+"""Some rows, and what follows there from the state that a task brings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from ahofm_keras.families import Family
+from ahofm_keras.solvers.blocks import FactorBlock, FactorGroup, GroupKey
+from ahofm_keras.solvers.gram import CellBasis
+from ahofm_keras.solvers.job import Rows
+from ahofm_keras.solvers.kernels import GroupMoments, Kernels, Sums
+from ahofm_keras.solvers.state import Rough, State, Working
+from ahofm_keras.terms import Design
+
+# Working responses that a chunk remembers: those of the current state, and of the one to come back to.
+_REMEMBERED = 2
+
+
+@dataclass(frozen=True)
+class Response:
+    """What rows need to know of the response as a whole.
+
+    Args:
+        family: of the response.
+        shift, scale: between the model's scale and the link's.
+        average: of the response.
+        far: see `Settings`.
+    """
+
+    family: Family
+    shift: float
+    scale: float
+    average: float
+    far: float
+
+    @cached_property
+    def dispersion_unit(self) -> float:
+        """What dispersions and deviances inside the model are multiples of."""
+        return self.family.dispersion_unit(self.shift, self.scale)
+
+
+@dataclass
+class _GroupOnRows:
+    """Moments of a factor group, and the blocks that are in them; None where a feature was taken out."""
+
+    moments: GroupMoments
+    blocks: list[FactorBlock | None]
+
+    def may_become(self, group: FactorGroup) -> bool:
+        """Whether nothing has to be taken out to reach the group."""
+        return len(self.blocks) == len(group.blocks) and all(
+            own is None or own is block for own, block in zip(self.blocks, group.blocks, strict=True)
+        )
+
+
+@dataclass
+class Chunk:
+    """Some rows of the data.
+
+    What follows from a state is kept, with the blocks that it follows from: blocks do not change, so
+    the same block says that nothing has to be computed.
+
+    Args:
+        index: of the chunk.
+        y: response.
+        case_weight: the user's.
+        offset: what is added to the predictor, with the model's shift.
+        columns: of the linear terms `(C, n)`.
+        bases: of the features.
+        response: as a whole.
+        kernels: loops over rows.
+    """
+
+    index: int
+    y: np.ndarray
+    case_weight: np.ndarray
+    offset: np.ndarray
+    columns: np.ndarray
+    bases: list[CellBasis]
+    response: Response
+    kernels: Kernels
+    _linear: tuple[np.ndarray, np.ndarray] | None = None
+    _groups: dict[GroupKey, _GroupOnRows] = field(default_factory=dict)
+    _working: list[tuple[Working, np.ndarray, np.ndarray]] = field(default_factory=list)
+
+    # The predictor ----------------------------------------------------------------------------------
+
+    def linear_fit(self, state: State | Working) -> np.ndarray:
+        """Mean of the linear block."""
+        mean = state.linear.mean
+        if self._linear is None or self._linear[0] is not mean:
+            self._linear = mean, state.linear.columns.evaluate(self, mean)
+        return self._linear[1]
+
+    def moments(self, group: FactorGroup) -> GroupMoments:
+        """Moments of a group, all features in."""
+        held = self._groups.get(group.key)
+        if held is None or not held.may_become(group):
+            variational = all(block.variational for block in group.blocks)
+            moments = self.kernels.start_moments(group.order, group.rank, len(self.y), variational)
+            held = self._groups[group.key] = _GroupOnRows(moments, [None] * len(group.blocks))
+        for feature, block in enumerate(group.blocks):
+            if held.blocks[feature] is None:
+                held.moments.put_in(block.posterior, self.bases[block.position])
+                held.blocks[feature] = block
+        return held.moments
+
+    def fit(self, state: State | Working) -> np.ndarray:
+        """Mean of the predictor in the model's scale, without offset."""
+        for key in self._groups.keys() - {group.key for group in state.groups}:
+            del self._groups[key]
+        total = self.linear_fit(state)
+        for group in state.groups:
+            total = total + self.moments(group).total
+        return total
+
+    def evaluate(self, state: State | Working) -> np.ndarray:
+        """The same from nothing, and nothing is kept."""
+        total = state.linear.columns.evaluate(self, state.linear.mean)
+        for group in state.groups:
+            moments = self.kernels.start_moments(group.order, group.rank, len(self.y), False)
+            for block in group.blocks:
+                moments.put_in(block.posterior, self.bases[block.position])
+            total = total + moments.total
+        return total
+
+    def mean(self, fit: np.ndarray) -> np.ndarray:
+        """Mean response where the predictor is known."""
+        return np.asarray(self.response.family.inverse_link(self.predictor(fit), np))
+
+    def take_out(self, state: State, index: int, feature: int) -> Sums:
+        """Leave a feature of a group out; the sums of its block."""
+        group = state.groups[index]
+        target, weight = self.working(state)
+        moments = self.moments(group)
+        rest = target - (self.fit(state) - moments.total)
+        sums = moments.take_out(feature, group.blocks, self.bases, rest, weight)
+        self._groups[group.key].blocks[feature] = None
+        return sums
+
+    # Working response and weights -------------------------------------------------------------------
+
+    def working(self, state: State) -> tuple[np.ndarray, np.ndarray]:
+        """Working response, in the model's scale, without offset; working weights."""
+        at = state.working
+        assert at is not None, "linearise first"
+        for known, target, weight in self._working:
+            if known is at:
+                return target, weight
+        target, weight = self._linearise(self._predictors(at))
+        self._working = [(at, target, weight), *self._working[: _REMEMBERED - 1]]
+        return target, weight
+
+    def predictor(self, fit: np.ndarray) -> np.ndarray:
+        """The predictor in units of the link."""
+        return self.offset + self.response.scale * fit
+
+    def _predictors(self, at: Working) -> np.ndarray:
+        """Predictor of each row at which it is linearised: a rough one where its own has no mean."""
+        known = all(
+            (held := self._groups.get(group.key)) is not None and held.may_become(group)
+            for group in at.groups
+        )
+        response, family = self.response, self.response.family
+        fit = self.fit(at) if known else self.evaluate(at)
+        eta = self.predictor(fit)
+        far = (at.rough is Rough.ALL) | ~family.is_valid(eta)
+        if at.rough is Rough.FAR:
+            step = response.far * response.scale * np.abs(family.slope(eta))
+            far |= np.abs(self.y - self.mean(fit)) > step
+        if not np.any(far):
+            return eta
+        return np.where(far, family.link_function(family.rough_mean(self.y, response.average)), eta)
+
+    def _linearise(self, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        response, family = self.response, self.response.family
+        ((weight, target),) = family.working(self.y, family.named(eta)).values()
+        weight = self.case_weight * weight * (response.scale**2 / response.dispersion_unit)
+        return (target - self.offset) / response.scale, weight
+
+
+def count_chunks(rows: int, shared_rows: int, chunk_rows: int) -> int:
+    """So many that every core has work where there is enough, and the same number of chunks."""
+    cores = count_cores() if rows >= shared_rows else 1
+    return -(-rows // (chunk_rows * cores)) * cores
+
+
+def count_cores() -> int:
+    """Cores that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def read_chunks(
+    design: Design, rows: Rows, response: Response, kernels: Kernels, chunk_rows: int
+) -> Iterator[Chunk]:
+    """Encoded rows, chunk by chunk."""
+    places, columns, offset = rows.encoded.positions, rows.encoded.columns, rows.encoded.offset
+    weight = np.ones(len(rows)) if rows.weight is None else np.asarray(rows.weight, float)
+    count = count_chunks(len(rows), kernels.shared_rows, chunk_rows)
+    bounds = np.linspace(0, len(rows), count + 1).astype(int)
+    for index, (start, stop) in enumerate(pairwise(bounds)):
+        part = slice(start, stop)
+        bases = [
+            kernels.read_basis(feature.basis, np.asarray(places[part, position], float))
+            for position, feature in enumerate(design.features)
+        ]
+        yield Chunk(
+            index,
+            np.asarray(rows.y[part], float),
+            weight[part],
+            response.shift + np.asarray(offset[part], float),
+            np.asarray(columns[part], float).T.copy(),
+            bases,
+            response,
+            kernels,
+        )

@@ -1,0 +1,69 @@
+"""Leave out what the data does not need: factors, orders.
+
+Every (lambda, tau) is chosen by the data, and a bound that is maximised over hundreds of them rises on
+pure noise. The price of each is the Occam factor that integrating it out would give, see `Settings`. So
+each factor of a feature that is active costs that, and a factor or an order stays if the bound gains
+more from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import numpy as np
+
+from ahofm_keras.solvers import tasks
+from ahofm_keras.solvers.blocks import GroupKey
+from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.moves.move import Move, Proposal
+from ahofm_keras.solvers.state import State
+
+
+class PruneFactors(Move):
+    """Do without one of the weakest factors."""
+
+    name = "prune factors"
+
+    def propose(self, engine: Engine, state: State, refused: frozenset[Hashable]) -> Proposal | None:
+        candidates = []
+        for group, energies in zip(state.groups, factor_worths(engine, state), strict=True):
+            active = group.is_active.sum(axis=0)
+            for factor, energy in enumerate(energies):
+                if energy < _most(engine, int(active[factor]), group.order):
+                    candidates.append((energy, group.key, factor))
+        for _, key, factor in sorted(candidates)[: engine.settings.prune_candidates]:
+            if (key, factor) not in refused:
+                own = next(group for group in state.groups if group.key == key)
+                smaller = state.with_group(own.without(factor))
+                return Proposal((key, factor), smaller, -engine.settings.prune_tolerance)
+        return None
+
+
+class PruneOrder(Move):
+    """Do without one order of one term."""
+
+    name = "prune orders"
+    is_repeated = False
+
+    def __init__(self, key: GroupKey) -> None:
+        self.key = key
+
+    def propose(self, engine: Engine, state: State, refused: frozenset[Hashable]) -> Proposal | None:
+        for group, energies in zip(state.groups, factor_worths(engine, state), strict=True):
+            active = int(group.is_active.sum())
+            if group.key == self.key and energies.sum() < _most(engine, active, group.order):
+                return Proposal(
+                    self.key, state.without_group(self.key), -engine.settings.prune_tolerance
+                )
+        return None
+
+
+def _most(engine: Engine, active: int, order: int) -> float:
+    """What is worth more is not tried to be left out."""
+    return engine.settings.prune_worth * engine.settings.log_prior_odds * max(active, order)
+
+
+def factor_worths(engine: Engine, state: State) -> list[np.ndarray]:
+    """Half the squares of each factor over the dispersion: about what it is worth to the likelihood."""
+    energies = engine.sums(tasks.factor_energies, state)
+    return [own / (2 * state.dispersion) for own in energies]

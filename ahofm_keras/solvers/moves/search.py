@@ -1,0 +1,223 @@
+"""What the residuals tell of interactions that are not in the model.
+
+With u_jm the m-th smoothest function of feature j the sums
+
+    t_jk(m, l) = sum_i w_i r_i u_jm(x_ij) u_kl(x_ik)
+
+have the variance dispersion sum_i w_i u_jm(x_ij)^2 u_kl(x_ik)^2 where the pair (j, k) has no effect
+left, and likewise for triples: what a whole order could still explain can be read off the residuals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb, factorial, log
+from typing import Any
+
+import numpy as np
+
+from ahofm_keras.solvers.blocks import FactorBlock, FactorGroup
+from ahofm_keras.solvers.chunks import Chunk
+from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.settings import Settings
+from ahofm_keras.solvers.state import State
+
+Subset = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A product of functions of single features that the residuals ask for.
+
+    Args:
+        subset: indices of the features in their group.
+        coefficients: of the smoothest functions of each of them.
+        gain: of the log-likelihood, roughly.
+    """
+
+    subset: Subset
+    coefficients: list[np.ndarray]
+    gain: float
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a search looks at.
+
+    Args:
+        functions: of each feature `(m, n)`.
+        residuals: working residuals `(n,)`.
+        weight: working weights `(n,)`, all positive.
+        dispersion: of the residuals.
+        share: of these rows in the weight of all.
+        settings: constants of the solvers.
+    """
+
+    functions: list[np.ndarray]
+    residuals: np.ndarray
+    weight: np.ndarray
+    dispersion: float
+    share: float
+    settings: Settings
+
+
+def price_of_search(template: FactorGroup) -> float:
+    """The strongest of many subsets is strong by chance too: the logarithm of their number."""
+    return log(comb(len(template.blocks), template.order))
+
+
+def search(
+    engine: Engine, state: State, template: FactorGroup, tried: Collection[Any]
+) -> Finding | None:
+    """The subset of features, not tried yet, that gains the most; None where that is below its price."""
+    size = affordable(len(template.blocks), template.order, engine.rows, engine.settings)
+    sample = None if size is None else _draw_sample(engine, state, template, *size)
+    if sample is None:
+        return None
+    strongest = strongest_subsets(sample, template.order, tried)
+    findings = [best_product(sample, subset) for subset in strongest]
+    best = max(findings, key=lambda finding: finding.gain, default=None)
+    price = engine.settings.log_prior_odds * template.order + price_of_search(template)
+    return best if best is not None and best.gain / sample.share > price else None
+
+
+def affordable(features: int, order: int, rows: int, settings: Settings) -> tuple[int, int] | None:
+    """Functions of a feature and rows that keep the search within its budget; None if nothing does."""
+    for functions in range(settings.search_functions, 0, -1):
+        products = (features * functions) ** order / factorial(order)
+        possible = int(min(rows, settings.search_rows, settings.search_budget / products))
+        enough = possible >= min(rows, settings.search_least_rows)
+        if features * functions <= settings.search_width and enough:
+            return functions, possible
+    return None
+
+
+def smoothest(block: FactorBlock, count: int) -> np.ndarray:
+    """Which functions of a feature are the smoothest."""
+    return np.argsort(block.feature.eigenvalues, kind="stable")[:count]
+
+
+def _draw_sample(
+    engine: Engine, state: State, template: FactorGroup, functions: int, rows: int
+) -> Sample | None:
+    """Rows with a weight, drawn at random: data may be sorted, or go in rounds."""
+    found, weights = engine.sums(weighted_rows, state)
+    ends = np.cumsum(found)
+    if not ends[-1]:
+        return None
+    drawn = np.arange(ends[-1])
+    if ends[-1] > rows:
+        drawn = np.sort(np.random.default_rng(0).choice(ends[-1], rows, replace=False))
+    parts = np.split(drawn, np.searchsorted(drawn, ends[:-1]))
+    own = [part - (end - count) for part, end, count in zip(parts, ends, found, strict=True)]
+    values, residuals, weight = engine.store.reduce(sample_rows, state, own, template.blocks, functions)
+    weight = np.concatenate(weight)
+    return Sample(
+        [np.concatenate(own, axis=1) for own in zip(*values, strict=True)],
+        np.concatenate(residuals),
+        weight,
+        state.dispersion,
+        float(weight.sum() / weights),
+        engine.settings,
+    )
+
+
+def weighted_rows(chunk: Chunk, state: State) -> tuple[list[int], float]:
+    """Number of rows with a weight in each chunk, and the sum of weights."""
+    _, weight = chunk.working(state)
+    return [int(np.count_nonzero(weight > 0))], float(weight.sum())
+
+
+def sample_rows(
+    chunk: Chunk,
+    state: State,
+    drawn: list[np.ndarray],
+    blocks: tuple[FactorBlock, ...],
+    functions: int,
+) -> tuple[list[list[np.ndarray]], list[np.ndarray], list[np.ndarray]]:
+    """Smoothest functions of each feature, working residuals and weights of some rows.
+
+    Args:
+        chunk: of the rows.
+        state: of the fit.
+        drawn: for each chunk, which of its rows with a weight.
+        blocks: of the features.
+        functions: of each feature.
+    """
+    target, weight = chunk.working(state)
+    rows = np.flatnonzero(weight > 0)[drawn[chunk.index]]
+    values = [
+        chunk.bases[block.position]
+        .take(rows)
+        .evaluate(block.feature.transform[:, smoothest(block, functions)].T)
+        for block in blocks
+    ]
+    return [values], [(target - chunk.fit(state))[rows]], [weight[rows]]
+
+
+def strongest_subsets(sample: Sample, order: int, tried: Collection[Any]) -> list[Subset]:
+    """The subsets whose sums, over their noise, are furthest beyond what noise would give.
+
+    One matrix product serves all pairs of features behind a prefix.
+    """
+    counts, closer = np.array([len(own) for own in sample.functions]), sample.settings.search_candidates
+    starts = np.cumsum(counts) - counts
+    stacked = np.concatenate(sample.functions)
+    squares = stacked**2
+    found: list[tuple[float, Subset]] = []
+    for prefix in combinations(range(len(counts)), order - 2):
+        first = prefix[-1] + 1 if prefix else 0
+        if len(counts) - first < 2:
+            continue
+        rest, own = slice(starts[first], None), starts[first:] - starts[first]
+        excess = np.zeros(2 * [len(stacked) - starts[first]])
+        for line in _products([sample.functions[j] for j in prefix], len(sample.weight)):
+            sums = (stacked[rest] * (sample.weight * sample.residuals * line)) @ stacked[rest].T
+            noise = (squares[rest] * (sample.weight * line**2)) @ squares[rest].T
+            excess += sums**2 / np.maximum(sample.dispersion * noise, 1e-300) - 1
+        by_pair = np.add.reduceat(np.add.reduceat(excess, own, axis=0), own, axis=1)
+        one, other = np.triu_indices(len(by_pair), 1)
+        values = by_pair[one, other]
+        for pair in np.argsort(values)[::-1][: closer + len(tried)]:
+            subset = (*prefix, first + int(one[pair]), first + int(other[pair]))
+            if subset not in tried:
+                found.append((float(values[pair]), subset))
+        found = sorted(found, reverse=True)[:closer]
+    return [subset for _, subset in found]
+
+
+def _products(functions: list[np.ndarray], rows: int) -> np.ndarray:
+    """All products of one function of each feature, `(m m ..., n)`."""
+    lines = np.ones((1, rows))
+    for own in functions:
+        lines = (lines[:, None] * own).reshape(-1, rows)
+    return lines
+
+
+def best_product(sample: Sample, subset: Subset) -> Finding:
+    """The product of functions of single features that explains the most, by alternating."""
+    functions = [sample.functions[j] for j in subset]
+    shape = tuple(len(own) for own in functions)
+    weighted = sample.weight * sample.residuals
+    sums = (_products(functions, len(weighted)) @ weighted).reshape(shape)
+    flat = [np.moveaxis(sums, axis, 0).reshape(count, -1) for axis, count in enumerate(shape)]
+    vectors = [np.linalg.svd(own, full_matrices=False)[0][:, 0] for own in flat]
+    for _ in range(sample.settings.search_steps):
+        for axis in range(sums.ndim):
+            rest = sums
+            for other in reversed(range(sums.ndim)):
+                if other != axis:
+                    rest = np.tensordot(rest, vectors[other], axes=(other, 0))
+            length = float(np.linalg.norm(rest))
+            if not length > 0:  # nothing there, or nothing along the others
+                return Finding(subset, vectors, 0.0)
+            vectors[axis] = rest / length
+    phi = np.prod([vector @ own for vector, own in zip(vectors, functions, strict=True)], axis=0)
+    explained, size = float(weighted @ phi), float(sample.weight @ phi**2)
+    # Each of the d functions has the same share in the size of the product; one has its sign.
+    scale = (abs(explained) / size) ** (1 / len(subset))
+    signs = [np.sign(explained), *[1.0] * (len(subset) - 1)]
+    coefficients = [sign * scale * vector for sign, vector in zip(signs, vectors, strict=True)]
+    return Finding(subset, coefficients, explained**2 / (2 * sample.dispersion * size))

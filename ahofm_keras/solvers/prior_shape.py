@@ -1,0 +1,108 @@
+"""What is fixed of the prior of a block of coefficients while its smoothing is chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ahofm_keras.solvers.settings import Settings
+
+_BY_GROUP = ("start", "free", "prices", "least", "edf_penalty", "tied")
+
+
+@dataclass(frozen=True, eq=False)
+class PriorShape:
+    """All of a block's prior but the smoothing, see `BlockPrior`.
+
+    Args:
+        eigenvalues: s `(D, m)` of all coefficients in the block, D the most margins of a group; 0 where
+            a group has no such margin.
+        groups: `(m,)` group of each coefficient, -1 for a flat prior.
+        start: `(G, D + 1)`, where the parameters start.
+        free: `(G, D + 1)`, which of them are chosen by the data.
+        prices: `(G,)`, what the evidence must gain from a group for it to be on: the logarithm of the
+            prior odds against it. Where it is 0 the group is always on.
+        least: `(G, D + 1)`, below which the parameters may not fall where the dispersion is 1. With a
+            smaller one they may fall as much further: the prior variance is what counts.
+        edf_penalty: `(G,)`, what a degree of freedom of a group costs. A coefficient with the diagonal
+            entry g of the Gram matrix has g / (g + q) of one at the precision q. The evidence of a weak
+            function is almost the same from straight to rough: this says that it is straight.
+        tied: `(G,)`, 1 / s_1 of smooths, which adds tau / s_1 to their lambda; 0 elsewhere.
+        rows: n, for the weak prior of what has none: where classes are told apart exactly the Gram
+            matrix says less and less of a coefficient, and nothing else would hold it.
+        weak: `(m,)`, how strong that prior is beside that of other coefficients.
+        settings: constants of the solvers.
+    """
+
+    eigenvalues: np.ndarray
+    groups: np.ndarray
+    start: np.ndarray
+    free: np.ndarray
+    prices: np.ndarray
+    least: np.ndarray
+    edf_penalty: np.ndarray
+    tied: np.ndarray
+    rows: float
+    weak: np.ndarray
+    settings: Settings
+
+    @cached_property
+    def penalised(self) -> np.ndarray:
+        """`(m,)`, which coefficients have a proper prior."""
+        return self.groups >= 0
+
+    @cached_property
+    def factors(self) -> np.ndarray:
+        """`(D + 1, m)`, what a unit of each lambda, and of tau, adds to the precisions."""
+        shrunk = 1 + self.tied[self.groups] * self.eigenvalues[0]
+        factors: np.ndarray = np.concatenate([self.eigenvalues, shrunk[None]]) * self.penalised
+        return factors
+
+    @cached_property
+    def penalties(self) -> np.ndarray | None:
+        """`(m,)`, what a degree of freedom of each coefficient costs; None where none does."""
+        own: np.ndarray = self.edf_penalty[self.groups] * self.penalised
+        return own if own.any() else None
+
+    @cached_property
+    def highest(self) -> np.ndarray:
+        """`(G, D + 1)`, how high the parameters may be."""
+        return self.start + self.settings.smoothing_range
+
+    @cached_property
+    def chain(self) -> np.ndarray:
+        """`(G (D + 1), m)`, 1 where a parameter acts on a coefficient."""
+        kinds = self.start.shape[1]
+        chain = np.zeros((self.free.size, len(self.groups)))
+        used = np.flatnonzero(self.penalised)
+        for kind in range(kinds):
+            chain[kinds * self.groups[used] + kind, used] = 1.0
+        return chain
+
+    def part(self, keep: np.ndarray, chosen: np.ndarray) -> PriorShape:
+        """Of some coefficients `(m,)`, which are in some groups `(G,)` or in none."""
+        groups, numbers = self.groups[keep], np.cumsum(chosen) - 1
+        return replace(
+            self,
+            eigenvalues=self.eigenvalues[:, keep],
+            groups=np.where(groups >= 0, numbers[groups], -1),
+            weak=self.weak[keep],
+            **{name: getattr(self, name)[chosen] for name in _BY_GROUP},
+        )
+
+    def beside(self, other: PriorShape) -> PriorShape:
+        """The groups of both, one after the other."""
+        shifted = np.where(other.groups >= 0, other.groups + len(self.free), -1)
+        both: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name), getattr(other, name)])
+            for name in (*_BY_GROUP, "weak")
+        }
+        return replace(
+            self,
+            eigenvalues=np.concatenate([self.eigenvalues, other.eigenvalues], axis=1),
+            groups=np.concatenate([self.groups, shifted]),
+            **both,
+        )

@@ -1,0 +1,182 @@
+"""Every constant of the block solvers, with its reason.
+
+Users never need to change one. Benchmarks and tests do, for the fits within a context:
+
+    with use_settings(edf_penalty=0.0, moves_off=("grow",)):
+        model.fit(data)
+
+`examples/benchmarks/ablation.py` measures what moves and doubtful constants are worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Constants of the block solvers. What guards against rounding alone stays where it is used."""
+
+    # Rows -------------------------------------------------------------------------------------------
+
+    # Rows of a chunk: its moments stay in the cache of a core, its Python takes no time.
+    chunk_rows: int = 8192
+    # Numbers of dense columns of the linear block that are held at once: 32 MB.
+    dense_numbers: int = 4_000_000
+
+    # The prior --------------------------------------------------------------------------------------
+
+    # What integrating out the logarithm of a scale would cost: it is known to about one unit, of a prior
+    # range of about twenty, log 20 = 3 less what a normal of that width has.
+    log_prior_odds: float = 2.0
+    # Of one degree of freedom that the prior leaves to a smooth. The evidence of a weak smooth is almost
+    # the same from straight to rough.
+    edf_penalty: float = 0.2
+    # A group with fewer degrees of freedom counts as switched off.
+    active_edf: float = 0.05
+    # Precision of a coefficient with a flat prior, relative to the block's Gram matrix: none that a
+    # statistician would see, enough for equal columns, whose coefficients it makes equal (the solution
+    # of least norm), and for levels that no row has, whose coefficients it makes 0.
+    flat_precision: float = 1e-11
+    # That of the intercept, relative to it: it takes what a constant column could take as well.
+    weak_intercept: float = 1e-3
+    # tau at the start, relative to the Gram matrix of a function with variance 1 on each row.
+    start_shrinkage: float = 1e-3
+    # How far the logarithms of lambda and tau may lie from where they started: beyond, nothing changes.
+    smoothing_range: float = 25.0
+    # How much larger the logarithm of lambda is where a smooth is as good as straight.
+    straight: float = 16.0
+    # Standard deviations of the response that a function may reach in a gap of its feature.
+    gap_reach: float = 3.0
+
+    # Newton steps on the smoothing ------------------------------------------------------------------
+
+    # By how much logarithms move in one step along an axis of the curvature.
+    longest_step: float = 4.0
+    step_halvings: int = 12
+    # Steps end where the evidence gains less.
+    least_gain: float = 1e-6
+
+    # Reoptimising the smoothing of single smooths ---------------------------------------------------
+
+    reoptimise_steps: int = 15
+    # Steps end where the evidence gains less, and what gains less is left as it is: sweeps go on.
+    reoptimise_gain: float = 0.01
+
+    # Uncertainty of the smoothing -------------------------------------------------------------------
+
+    # Logarithms of lambda and tau from where they start: from rough to straight, from free to off.
+    lambda_grid: tuple[float, float, int] = (-4.0, 16.0, 9)
+    tau_grid: tuple[float, float, int] = (-4.0, 20.0, 9)
+    # Larger groups, such as the levels of a category with thousands of them, keep their smoothing.
+    largest_integrated: int = 400
+    # Points of the grid that weigh less are left out.
+    least_grid_weight: float = 1e-4
+
+    # The start --------------------------------------------------------------------------------------
+
+    # Of all interactions of one order together, in units of the response's variance.
+    start_variance: float = 0.05
+    # Updates of the linear block alone: enough for its smoothing and the dispersion to settle.
+    linear_updates: int = 10
+    # Newton steps where the linear block could explain every row: chosen as if all were noise.
+    crowded_steps: int = 30
+    # A fit with more degrees of freedom than this share of the rows might be chance.
+    crowded_share: float = 0.5
+    # Sweeps at the smoothing that df asks for, at most, and the relative fall of the objective at which
+    # they end: then factors have a shape that the smoothing can be chosen for.
+    warm_up_sweeps: int = 15
+    warm_up_fall: float = 2e-3
+    # With more than twice as many rows a sample of at least so many finds the start; samples grow by
+    # this factor.
+    sample_rows: int = 10_000
+    sample_growth: int = 10
+
+    # The ascent -------------------------------------------------------------------------------------
+
+    variational_sweeps: int = 500
+    # A fit has converged when the bound gains less than this per row and sweep, over so many sweeps.
+    bound_gain: float = 4e-4
+    window: int = 5
+    # With fewer rows the bound has to stand still as with so many: hundredths of it say nothing.
+    few_rows: int = 100
+    # In one of so many sweeps weak factors are switched off, in another smoothing is reoptimised.
+    round: int = 10
+
+    # Families that are not gaussian -----------------------------------------------------------------
+
+    # By how much, per row, the bound may fall in a sweep: it is that of a working response.
+    bound_slack: float = 1e-3
+    halvings: int = 6
+    # A mean further from the response, on the scale of the predictor, is not one to linearise at.
+    far: float = 10.0
+    # A predictor may lie so far beyond its response, on the scale of the link: exp(-50) is as good as 0.
+    predictor_reach: float = 50.0
+    # A fitted probability that is closer to 0 or 1 is none.
+    certain: float = 1e-8
+
+    # Moves ------------------------------------------------------------------------------------------
+
+    # Names of moves that are not made.
+    moves_off: tuple[str, ...] = ()
+    # Sweeps that a proposal has to show what it is worth.
+    trial_sweeps: int = 2
+    # What pruning may cost: a trial has not converged.
+    prune_tolerance: float = 0.05
+    # The weakest factors are tried, and only what is worth less than so many times its price.
+    prune_candidates: int = 3
+    prune_worth: float = 10.0
+    # By how much interactions must be better than the main effects alone where they take so many degrees
+    # of freedom that they might be chance, and for the main effects not to be tried again.
+    crowded_margin: float = 10.0
+    clear_margin: float = 10.0
+
+    # The search for interactions that the ascent missed ---------------------------------------------
+
+    # Functions of a feature that are looked at, and rows at most and at least.
+    search_functions: int = 5
+    search_rows: int = 5000
+    search_least_rows: int = 500
+    # Products at most: a search should not take longer than a few sweeps. And functions of all features.
+    search_budget: float = 1e10
+    search_width: int = 2000
+    # So many of the strongest subsets are looked at more closely, by so many alternating steps.
+    search_candidates: int = 30
+    search_steps: int = 20
+    # An order is done after so many subsets in a row that were not worth it.
+    search_refusals: int = 2
+
+    # Several starts ---------------------------------------------------------------------------------
+
+    # Further starts, any number of them, would change the error by less than this share of it.
+    agreement: float = 0.01
+
+    # Block coordinate descent -----------------------------------------------------------------------
+
+    descent_sweeps: int = 1000
+    # The fit has converged when the objective falls by less than this share in a sweep.
+    descent_fall: float = 1e-6
+    descent_halvings: int = 15
+    # Sweeps without a better validation deviance.
+    patience: int = 20
+
+
+_current = [Settings()]
+
+
+def current_settings() -> Settings:
+    """The settings of fits that begin now."""
+    return _current[-1]
+
+
+@contextmanager
+def use_settings(**changes: Any) -> Iterator[Settings]:
+    """Other settings for the fits within."""
+    _current.append(replace(_current[-1], **changes))
+    try:
+        yield _current[-1]
+    finally:
+        _current.pop()
