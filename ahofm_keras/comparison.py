@@ -131,9 +131,7 @@ def compare(*models: AdditiveModel, data: Any = None, names: Sequence[str] | Non
     if different_rows:
         notes.append(f"{different_rows} AIC and deviance cannot be compared.")
     if data is None:
-        notes.append(
-            "log score on the training rows; pass held-out rows as `data=` for a fair comparison."
-        )
+        notes.append("log score on the training rows; pass held-out rows as `data=` for a fairer one.")
     else:
         frame["log_score"], rows = _log_scores(models, data)
         notes.append(f"log score on the {rows:,} rows given.")
