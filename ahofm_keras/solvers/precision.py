@@ -25,8 +25,9 @@ class Precision:
     def factorise(cls, gram: np.ndarray, precisions: np.ndarray) -> Precision:
         """The scaling is needed: precisions range over 20 orders of magnitude."""
         scale = 1 / np.sqrt(gram.diagonal() + precisions)
-        scaled = gram * scale * scale[:, None]
-        np.fill_diagonal(scaled, 1.0)
+        scaled = gram * scale
+        scaled *= scale[:, None]
+        scaled.flat[:: len(scaled) + 1] = 1.0
         return cls(_cholesky(scaled), scale)
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:

@@ -74,13 +74,9 @@ class PriorShape:
 
     @cached_property
     def chain(self) -> np.ndarray:
-        """`(G (D + 1), m)`, 1 where a parameter acts on a coefficient."""
-        kinds = self.start.shape[1]
-        chain = np.zeros((self.free.size, len(self.groups)))
-        used = np.flatnonzero(self.penalised)
-        for kind in range(kinds):
-            chain[kinds * self.groups[used] + kind, used] = 1.0
-        return chain
+        """`(G, D + 1, m)`, what a unit of each parameter adds to the precisions."""
+        own: np.ndarray = np.arange(len(self.free))[:, None] == self.groups
+        return own[:, None] * self.factors
 
     def part(self, keep: np.ndarray, chosen: np.ndarray) -> PriorShape:
         """Of some coefficients `(m,)`, which are in some groups `(G,)` or in none."""

@@ -322,7 +322,7 @@ class BlockPrior:
             slope += lean
             bend += 2 * lean / both
         curvature.flat[:: len(curvature) + 1] -= bend
-        chain = self.shape.chain * np.tile(self._parts, (len(self.free), 1))
+        chain = (self.shape.chain * np.exp(self.parameters)[:, :, None]).reshape(self.free.size, -1)
         gradient = chain @ slope
         hessian = chain @ curvature @ chain.T
         hessian.flat[:: len(hessian) + 1] += gradient

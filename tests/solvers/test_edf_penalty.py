@@ -62,6 +62,16 @@ def test_what_the_data_bends_stays_as_it_is() -> None:
     assert np.mean(apart**2) < 0.01 * free.dispersion * free.edf() / 500
 
 
+@pytest.mark.parametrize(("height", "seed"), [(0.3, 1), (0.4, 10)])
+def test_weak_waves_are_not_taken_for_lines(height: float, seed: int) -> None:
+    """A penalty of twice as much would make a line of them, and miss by a third more on average."""
+    rng = np.random.default_rng(seed)
+    data = pd.DataFrame({"x": rng.uniform(-1, 1, 200), "z": rng.uniform(-1, 1, 200)})
+    data["y"] = height * np.sin(4 * data.x) + rng.normal(size=200)
+    assert ascended("y ~ s(x) + s(z)", data).edf() > 3
+    assert ascended("y ~ s(x) + s(z)", data, edf_penalty=0.4).edf() < 1.5
+
+
 @pytest.mark.parametrize(
     ("term", "price"),
     [("s(x, k=8)", 7 * PENALTY), ("s(x, k=8, sp=1)", 0.0), ("s(g)", 0.0), ("x", 0.0),

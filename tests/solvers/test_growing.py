@@ -151,6 +151,19 @@ def test_a_search_names_the_true_subset(
     assert search(engine, templates(engine)[order], {subset}).subset != subset
 
 
+def test_the_best_product_may_be_that_of_a_subset_that_is_not_the_strongest() -> None:
+    """All products of a pair together are strong, and none of them is: no single factor has them."""
+    data, rng = draw_frame(3000, 4), np.random.default_rng(0)
+    many = [np.cos(m * np.pi * data.x0) * np.cos(m * np.pi * data.x1) for m in (1, 2, 3)]
+    data["y"] = np.sum(many, axis=0) + 0.6 * wave(data.x2) * wave(data.x3) + rng.normal(size=3000)
+    formula = f"y ~ ahofm({all_features(data)}, D=2)"
+    engine, hasty = (
+        without_interactions(formula, data, **own) for own in ({}, {"search_candidates": 1})
+    )
+    assert search(hasty, templates(hasty)[2], set()).subset == (0, 1)
+    assert search(engine, templates(engine)[2], set()).subset == (2, 3)
+
+
 def test_the_start_of_a_factor_is_the_effect_in_size_and_sign() -> None:
     data = draw_frame(4000, 4)
     effect = -0.7 * wave(data.x0) * wave(data.x3)
