@@ -60,7 +60,9 @@ class Deviance(keras.metrics.Metric):
     For the gaussian family it is the mean squared error in the response's own units.
     """
 
-    def __init__(self, family: str | Family | type[Family], name: str = "deviance", dtype: Any = None) -> None:
+    def __init__(
+        self, family: str | Family | type[Family], name: str = "deviance", dtype: Any = None
+    ) -> None:
         super().__init__(name=name, dtype=dtype)
         self._direction = "down"  # less is better: callbacks that monitor it ask for that
         self.family = get_family(family)

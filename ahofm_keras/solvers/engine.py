@@ -212,7 +212,9 @@ class Engine:
             far |= np.abs(chunk.y - self.mean(chunk)) > step
         if not np.any(far):
             return eta
-        return np.where(far, self.family.link_function(self.family.rough_mean(chunk.y, self.average)), eta)
+        return np.where(
+            far, self.family.link_function(self.family.rough_mean(chunk.y, self.average)), eta
+        )
 
     def _linearise(self, chunk: Chunk, eta: np.ndarray) -> None:
         ((weight, response),) = self.family.working(chunk.y, self.family.named(eta)).values()

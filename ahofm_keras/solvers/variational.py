@@ -19,6 +19,7 @@ import numpy as np
 
 from ahofm_keras.errors import warn
 from ahofm_keras.solvers.averaging import are_enough, average_states
+from ahofm_keras.solvers.blocks import LinearBlock
 from ahofm_keras.solvers.damping import damped
 from ahofm_keras.solvers.engine import Engine, State
 from ahofm_keras.solvers.growing import grow
@@ -180,6 +181,12 @@ def _fit_linear(engine: Engine) -> None:
         engine.linearise()
         engine.update_linear(adapt=1)
     engine.update_dispersion()
+    if not np.isfinite(engine.deviance()):
+        # A step led to where there is no mean; from the intercept alone steps can be halved.
+        engine.linear = LinearBlock(engine.design, engine.total_weight, True)
+        engine.rebuild()
+        engine.linearise()
+        engine.update_dispersion()
 
 
 def _is_crowded(engine: Engine) -> bool:
