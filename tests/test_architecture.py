@@ -90,15 +90,62 @@ def test_nobody_outside_names_the_class_of_a_term() -> None:
             assert not names_in(file) & term_classes(), file
 
 
-def test_the_check_sees_names() -> None:
-    assert "SmoothTerm" in names_in(PACKAGE / "terms" / "smooth.py") | {
-        node.name
-        for node in ast.walk(ast.parse((PACKAGE / "terms" / "smooth.py").read_text()))
-        if isinstance(node, ast.ClassDef)
-    }
-    assert "Smooth" in names_in(PACKAGE / "terms" / "smooth.py")
+def test_the_check_sees_term_classes() -> None:
+    assert "SmoothTerm" in names_in(ROOT / "tests" / "terms" / "common.py")
 
 
 def test_slow_files_are_there() -> None:
     assert [name for name in SLOW if not (ROOT / "tests" / name).is_file()] == []
     assert sorted(SLOW) == SLOW
+
+
+# A family's properties are asked, its name is for readers -------------------------------------------------
+
+
+def compared_names(tree: ast.AST) -> list[str]:
+    """Where the name of a family or of a link decides something: compared, or a key of a table."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            parts = [node.left, *node.comparators]
+        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            parts = [] if node.value.id == "LINKS" else [node.slice]
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "get":
+            parts = node.args[:1]
+        else:
+            continue
+        found += [ast.unparse(node) for part in parts if re.search(NAMED, ast.unparse(part))]
+    return found
+
+
+NAMED = r"famil\w*(\.name|\.link|\[.name.\])?$|'(gaussian|bernoulli|poisson|gamma)'$"
+
+
+def test_nobody_outside_the_families_decides_by_their_names() -> None:
+    files = [path for path in PACKAGE.rglob("*.py") if path.parent.name != "families"]
+    found = {
+        path.name: names for path in files if (names := compared_names(ast.parse(path.read_text())))
+    }
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "model.family.name == 'gaussian'",
+        "if check.family != name: pass",
+        "x = WORDS[model.family.link]",
+        "x = WORDS.get(family.name)",
+        "y = name in ('poisson', 'x') or 'gamma' == name",
+        "family.link in SOME",
+    ],
+)
+def test_the_check_sees_names(code: str) -> None:
+    assert compared_names(ast.parse(code))
+
+
+def test_scripts_of_the_report_do_not_know_families() -> None:
+    for path in (PACKAGE / "report" / "assets").glob("*.js"):
+        assert not re.search(r"family\.(name|link) *[!=]=|\[contents\.family\.", path.read_text()), (
+            path.name
+        )

@@ -23,6 +23,7 @@ class Gaussian(ExponentialFamily):
     support_text = "finite"
     dispersion_known = False
     constant_variance = True
+    least_slope = 0.0
 
     def unit_deviance(self, y: Array, mean: Array, xp: Namespace = np) -> Array:
         return (y - mean) ** 2

@@ -16,7 +16,7 @@ Namespace = Any
 # exp() of more overflows before sums over rows do.
 LARGEST_LOG = 300.0
 # Where a reciprocal of the predictor is taken, it stays above this: beyond it there is no mean.
-_LEAST_PREDICTOR = 1e-150
+_LEAST_PREDICTOR = 1e-70
 # The normal density is 0 in float64 a little further out.
 _LARGEST_PROBIT = 38.0
 

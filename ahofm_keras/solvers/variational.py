@@ -142,4 +142,9 @@ def _fit_linear(engine: Engine, state: State) -> State:
     for _ in range(engine.settings.linear_updates):
         state = engine.linearise(engine.update_dispersion(state))
         state = engine.update_linear(state, newton_steps=1)
+    state = engine.update_dispersion(state)
+    if np.isfinite(engine.deviance(state)):
+        return state
+    # A step led to where there is no mean; from the intercept alone steps can be halved.
+    state = engine.linearise(replace(state, linear=engine.start().linear))
     return engine.update_dispersion(state)

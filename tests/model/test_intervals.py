@@ -10,7 +10,6 @@ from scipy import stats
 
 import ahofm_keras as ak
 from ahofm_keras.families import FAMILIES, get_family
-from ahofm_keras.predictive import predictive_quantile
 
 COLUMNS = ["mean", "lower", "upper", "predictive_lower", "predictive_upper"]
 
@@ -74,7 +73,7 @@ def test_predictive_quantiles_against_draws(name: str, probability: float) -> No
     family, rng = get_family(name), np.random.default_rng(0)
     eta = rng.normal(0.7, 0.6, 400_000)
     draws = family.distribution(family.inverse_link(eta, np), 0.3).rvs(random_state=rng)
-    found = predictive_quantile(family, np.array([0.7]), np.array([0.6]), 0.3, probability)
+    found = family.predictive_quantile(np.array([0.7]), np.array([0.6]), 0.3, probability)
     assert found == pytest.approx(np.quantile(draws, probability), rel=0.03, abs=0.02)
 
 
@@ -82,12 +81,12 @@ def test_predictive_quantiles_against_draws(name: str, probability: float) -> No
 def test_without_uncertainty_quantiles_are_the_familys(name: str) -> None:
     family, link = get_family(name), np.linspace(-1, 2, 7)
     expected = family.distribution(family.inverse_link(link, np), 0.4).ppf(0.9)
-    found = predictive_quantile(family, link, np.zeros(7), 0.4, 0.9)
+    found = family.predictive_quantile(link, np.zeros(7), 0.4, 0.9)
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_predictive_interval_of_a_gaussian_is_exact() -> None:
-    found = predictive_quantile(get_family("gaussian"), np.array([1.0]), np.array([3.0]), 16.0, 0.975)
+    found = get_family("gaussian").predictive_quantile(np.array([1.0]), np.array([3.0]), 16.0, 0.975)
     assert found == pytest.approx(1 + 5 * stats.norm.ppf(0.975))
 
 

@@ -55,7 +55,7 @@ def test_the_null_deviance_is_the_smallest_without_terms(
     model: ak.AdditiveModel, frame: pd.DataFrame
 ) -> None:
     family, y = model.family, frame[model.family.name].to_numpy(float)
-    centre = y.mean() if family.scaled else 0.0
+    centre = y.mean() if family.is_linear else 0.0
     intercepts = centre + np.linspace(-3, 3, 12_001)
     links = intercepts[:, None] + np.log(frame.exposure.to_numpy())
     deviances = family.unit_deviance(y, family.inverse_link(links, np), np).sum(axis=1)

@@ -14,6 +14,7 @@ import ahofm_keras as ak
 from ahofm_keras.effects import Parts
 from ahofm_keras.effects.groups import places_by_start
 from ahofm_keras.effects.rows import functions_on
+from ahofm_keras.families import LINKS
 from ahofm_keras.report import arithmetic
 from ahofm_keras.report.contents import collect
 from tests.effects.conftest import build
@@ -188,3 +189,15 @@ def test_a_large_posterior_is_left_out(
     assert contents["posterior"] is None
     assert contents["posterior_left_out"] is True
     assert contents["margins"][0]["se"] is not None, "curves keep their bands"
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_scripts_know_every_link(
+    name: str, random_models: dict[str, ak.AdditiveModel], run_script: Run
+) -> None:
+    link = LINKS[name]
+    low = 1e-3 if link.domain[0] == 0 else -9.0
+    eta = np.linspace(low, 9, 73)
+    script = f"{eta.tolist()}.map((eta) => INVERSE_LINKS[{name!r}](eta))"
+    found = run_script(contents_of(random_models["gaussian"]), script)
+    np.testing.assert_allclose(found, link.inverse(eta, np), rtol=1e-12, atol=1e-15)

@@ -226,7 +226,7 @@ def make_engine(
     design, columns = learn_design(formula, data)
     y = np.asarray(data["y"], float)
     kind = get_family(family)
-    scale = float(y.std()) if kind.scaled else 1.0
+    scale = float(y.std()) if kind.is_linear else 1.0
     rows = Rows(encode(design, columns), y, weight)
     engine = Engine(
         design, kind, rows, kind.start(y), scale, variational=variational,

@@ -434,6 +434,29 @@ def test_chunks_change_nothing_at_the_start_of_other_families(family: str) -> No
     assert_equal(targets[0], targets[1])
 
 
+WORKING = {  # slope of the mean by the predictor, and variance, as functions of the mean
+    "gaussian": (np.ones_like, np.ones_like),
+    "bernoulli": (lambda mean: mean * (1 - mean), lambda mean: mean * (1 - mean)),
+    "poisson": (lambda mean: mean, lambda mean: mean),
+    "gamma": (lambda mean: mean, np.square),
+}
+
+
+@pytest.mark.parametrize("family", WORKING)
+def test_working_weights_and_responses(family: str) -> None:
+    """w = slope^2 / variance and z = eta + (y - mean) / slope, in the model's scale."""
+    data = pair_frame(90, family=family)
+    engine = make_engine("y ~ x0 + s(x1, k=6)", data, family=family, weight=weights(90), chunk_rows=20)
+    engine.update_linear()
+    engine.linearise()
+    eta = engine.shift + engine.scale * np.concatenate([chunk.fit() for chunk in engine.chunks])
+    mean = {"gaussian": eta, "bernoulli": 1 / (1 + np.exp(-eta))}.get(family, np.exp(eta))
+    slope, variance = (function(mean) for function in WORKING[family])
+    np.testing.assert_allclose(gather(engine, "weight"), weights(90) * slope**2 / variance, rtol=1e-9)
+    response = eta - engine.shift + (data.y.to_numpy() - mean) / slope
+    np.testing.assert_allclose(gather(engine, "target"), response / engine.scale, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("family", ["bernoulli", "poisson"])
 def test_a_chunk_of_zeros_has_a_start(family: str) -> None:
     data = pair_frame(90, family=family).sort_values("y")

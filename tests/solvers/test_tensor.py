@@ -318,7 +318,10 @@ def test_a_surface_is_smoothed_more_along_the_straight_axis() -> None:
 def test_what_is_noise_is_switched_off_and_what_is_not_stays(family: str) -> None:
     data = surface_frame(250, family, seed=5)
     engine, _ = ascended("y ~ ti(x, z) + ti(x, w) + ti(w, g)", data, family)
-    edf = [float(engine.linear.edf[own].sum()) for own in [span.where for span in engine.linear.columns.layout.penalised]]
+    edf = [
+        float(engine.linear.edf[own].sum())
+        for own in [span.where for span in engine.linear.columns.layout.penalised]
+    ]
     assert edf[0] > 4
     assert edf[1] < 0.05
     assert edf[2] < 0.05

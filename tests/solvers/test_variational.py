@@ -150,7 +150,9 @@ def test_smooths_alone_are_the_bayesian_linear_model() -> None:
     model, history = fit_new(formula, data)
     layer = model.posterior
     engine = make_engine(formula, data)
-    features = [engine.design.features[own.term.feature] for own in engine.linear.columns.layout.penalised]
+    features = [
+        engine.design.features[own.term.feature] for own in engine.linear.columns.layout.penalised
+    ]
     parts = [
         evaluate_basis(feature.basis, data[feature.label].to_numpy()) @ feature.transform
         for feature in features

@@ -1,0 +1,38 @@
+"""Every family of the package with every link that it may have."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ahofm_keras.families import Bernoulli, Family, Gamma, Gaussian, Poisson
+
+OWN = (Gaussian, Bernoulli, Poisson, Gamma)
+EVERY = [family(link) for family in OWN for link in family.links["mean"]]
+every_link = pytest.mark.parametrize("family", EVERY, ids=repr)
+
+# Predictors that have a mean, and means that are neither tiny nor certain.
+ETAS = {
+    "identity": np.array([-3.0, -0.2, 0.0, 1.7]),
+    "log": np.array([-2.0, -0.3, 0.4, 2.1]),
+    "logit": np.array([-4.0, -0.5, 0.0, 2.5]),
+    "probit": np.array([-2.2, -0.4, 0.0, 1.6]),
+    "cloglog": np.array([-3.0, -0.7, 0.1, 0.9]),
+    "inverse": np.array([0.2, 0.7, 1.0, 4.0]),
+    "sqrt": np.array([0.4, 0.9, 1.5, 4.0]),
+}
+
+
+def truth(family: Family, x: np.ndarray) -> np.ndarray:
+    """A predictor that rises with x in [-1, 1] and has a mean everywhere."""
+    centre = {"identity": 3.0, "log": 1.0, "inverse": 1.0, "sqrt": 2.0}.get(family.link, -0.2)
+    return centre + 0.6 * x
+
+
+def draw(family: Family, eta: np.ndarray, seed: int = 0, dispersion: float = 0.1) -> np.ndarray:
+    """Responses of the family at predictors."""
+    mean = np.asarray(family.inverse_link(eta, np))
+    noise = 1.0 if family.dispersion_known else dispersion
+    return np.asarray(
+        family.distribution(mean, noise).rvs(random_state=np.random.default_rng(seed)), float
+    )
