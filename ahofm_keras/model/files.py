@@ -117,7 +117,7 @@ def loading_weights(model: Any, filepath: Any) -> Iterator[None]:
         if not misfit:
             raise
         raise DataError(
-            f"The weights in {str(filepath)!r} have other shapes than those of this model. Make the model "
-            "with the formula, the data and the `starts` of the one that they come from; a file of "
+            f"The weights in {str(filepath)!r} have other shapes than those of this model. Make "
+            "the model with the formula, the data and the `starts` of the one that they come from; a file of "
             "`model.save` needs none of them."
         ) from error
