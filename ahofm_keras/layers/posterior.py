@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import keras
 import numpy as np
 from keras import ops
 
-from ahofm_keras.layers.starts import fill_room, further_starts
+from ahofm_keras.layers.starts import fill_room
 from ahofm_keras.moments import FactorMoments
 from ahofm_keras.tensors import count_products, row_products
 
@@ -122,7 +121,7 @@ class Posterior(keras.layers.Layer):
     def refresh(self) -> None:
         """Look at the weights, after others have set them."""
         self.is_known = float(self.dispersion) > 0
-        self.starts_in_use = int(self.used)
+        self.starts_in_use = min(max(int(self.used), 1), self.starts)
 
     def set_weights(self, weights: Any) -> None:
         """Keras' own."""
@@ -146,6 +145,7 @@ class Posterior(keras.layers.Layer):
         if "dispersion" not in found:
             raise ValueError("The file has no posterior here.")
         self.forget()
+        self.used.assign(1.0)
         if float(np.asarray(store["dispersion"])) > 0:
             for name, weight in self._by_name().items():
                 empty = np.inf if name.startswith("smoothing_") and name != "smoothing_root" else 0.0
@@ -171,14 +171,8 @@ class Posterior(keras.layers.Layer):
     def call(self, bases: Sequence[Array], columns: Array = None) -> Array:
         given, chosen = self._linear_variances(bases, columns)
         given = given + self._new_levels_variance(bases)
-        if self.interactions:
-            given = given + self._factor_variance(bases, 0, 1)
-        for first, behind in further_starts(self.starts) if self.interactions else ():
-            given = given + ops.cond(
-                self.used > first,
-                partial(self._factor_variance, bases, first, behind),
-                partial(ops.zeros_like, given),
-            )
+        for place in range(len(self.interactions)):
+            given = given + self._interaction_variance(place, bases)
         given = ops.maximum(given, 0.0)  # that of factors which cancel rounds to either side of 0
         return ops.stack([given + chosen, given], axis=1)
 
@@ -224,26 +218,18 @@ class Posterior(keras.layers.Layer):
         """Both roots of the linear block side by side, `(q, 2 q)`: of its whole covariance."""
         return np.concatenate([np.asarray(self.linear_root), np.asarray(self.smoothing_root)], axis=1)
 
-    def _factor_variance(self, bases: Sequence[Array], first: int, behind: int) -> Array:
-        """Of all interactions, from some of the starts."""
-        parts = [
-            self._order_variance(place, bases, first, behind) for place in range(len(self.interactions))
-        ]
-        return sum(parts[1:], start=parts[0])
-
-    def _order_variance(self, place: int, bases: Sequence[Array], first: int, behind: int) -> Array:
-        """The sum of the variances of some starts, whose rows stand one after the other."""
-        entry, starts = self.interactions[place], behind - first
+    def _interaction_variance(self, place: int, bases: Sequence[Array]) -> Array:
+        """The sum of the variances of all starts in use, whose rows stand one after the other."""
+        entry, starts = self.interactions[place], self.starts_in_use
         rank, width = entry["rank"], self.factor_means[place].shape[2]
-        slots = slice(first * rank, behind * rank)
-        rows = slice(first * rank * width, behind * rank * width)
+        slots, rows = starts * rank, starts * rank * width
         moments = FactorMoments(entry["order"], rank, starts * _rows(bases, None), namespace=ops)
         for j, (where, transform) in enumerate(zip(entry["features"], entry["transforms"], strict=True)):
             own = transform.shape[1]
             functions = _coordinates(bases, where, transform)
-            means = ops.reshape(self.factor_means[place][j, slots], (starts, rank, width))[..., :own]
+            means = ops.reshape(self.factor_means[place][j, :slots], (starts, rank, width))[..., :own]
             means = ops.einsum("sfr,rn->fsn", means, functions)
-            roots = ops.reshape(self.factor_roots[place][j, rows], (starts, rank, width, rank * width))
+            roots = ops.reshape(self.factor_roots[place][j, :rows], (starts, rank, width, rank * width))
             spread = ops.einsum("sfrk,rn->fksn", roots[:, :, :own], functions)
             spread = ops.reshape(spread, (rank, rank * width, -1))
             covariances = ops.einsum("fkn,gkn->fgn", spread, spread)

@@ -1,7 +1,8 @@
 """Room for the factors of several starts, one after the other, of which a fit uses the first ones.
 
 The room is fixed when a layer is built, because weights of a Keras layer do not change their shape. What
-is not in use is 0 and costs nothing: neither time, because it is skipped, nor space in a file.
+is not in use is 0 and costs nothing: a layer leaves it out of what it computes, and of its files. How
+many starts are in use a layer knows in Python, so that shapes are static.
 """
 
 from __future__ import annotations
@@ -9,23 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-
-
-def further_starts(room: int) -> list[tuple[int, int]]:
-    """The starts after the first in groups that double in size, as pairs of first and behind last.
-
-    A group is skipped as a whole where none of its starts is in use: static shapes, few branches, and
-    never more than twice the work that is needed.
-
-    Example:
-        >>> further_starts(12)
-        [(1, 2), (2, 4), (4, 8), (8, 12)]
-    """
-    groups, first = [], 1
-    while first < room:
-        groups.append((first, min(2 * first, room)))
-        first *= 2
-    return groups
 
 
 def fill_room(given: Any, shape: tuple[int, ...], axis: int, empty: float = 0.0) -> np.ndarray:

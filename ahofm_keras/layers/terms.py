@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from math import comb
 from typing import Any
 
@@ -13,7 +12,7 @@ from keras import ops
 
 from ahofm_keras.bases import evaluate_places, spline_centres
 from ahofm_keras.layers.coordinates import learned_coordinates, learning_speed
-from ahofm_keras.layers.starts import fill_room, further_starts
+from ahofm_keras.layers.starts import fill_room
 from ahofm_keras.moments import elementary_symmetric
 from ahofm_keras.regularizers import QuadraticPenalty
 
@@ -191,6 +190,7 @@ class FactorizedInteraction(keras.layers.Layer):
         self.orders = [dict(order) for order in orders]
         self.seed = seed
         self.starts = starts
+        self.starts_in_use = 1
 
     def build(self, bases_shape: Any) -> None:
         width = max(map(len, self.eigenvalues))
@@ -236,10 +236,14 @@ class FactorizedInteraction(keras.layers.Layer):
             regularizer=QuadraticPenalty(penalty),
         )
 
-    def coefficients(self, place: int, factors: Array = None) -> Array:
-        """Coefficients of the basis functions of factors of one order, `(p, M, F)`."""
-        chosen = self.factors[place] if factors is None else factors
-        return ops.matmul(ops.cast(self._to_coefficients[place], self.compute_dtype), chosen)
+    def coefficients(self, place: int) -> Array:
+        """Coefficients of the basis functions of all factors in use of one order, `(p, M, K F)`."""
+        transform = ops.cast(self._to_coefficients[place], self.compute_dtype)
+        factors = self.factors[place]
+        if self.starts_in_use > 1:
+            used = (self.starts_in_use - 1) * self.orders[place]["rank"]
+            factors = ops.concatenate([factors, self.further[place][:, :, :used]], axis=2)
+        return ops.matmul(transform, factors)
 
     def coordinates(self, place: int) -> np.ndarray:
         """The factors of all starts of one order in Demmler-Reinsch coordinates, `(p, r, K F)`.
@@ -256,15 +260,19 @@ class FactorizedInteraction(keras.layers.Layer):
         self.factors[place].assign(weights[:, :, :rank])
         for further in self.further[place : place + 1]:
             further.assign(fill_room(weights[:, :, rank:], tuple(further.shape), 2))
+        self.refresh()
 
-    @property
-    def starts_in_use(self) -> int:
-        """The first so many starts hold all factors that are not 0."""
-        used = 1
+    def refresh(self) -> None:
+        """Look at the weights, after others have set them: which starts hold factors that are not 0."""
+        self.starts_in_use = 1
         for further, order in zip(self.further, self.orders, strict=False):
-            places = np.flatnonzero(np.asarray(further).any(axis=(0, 1)))
-            used = max([used, *(2 + places // order["rank"])])
-        return int(used)
+            used = np.flatnonzero(np.asarray(further).any(axis=(0, 1)))
+            self.starts_in_use = max([self.starts_in_use, *(2 + used // order["rank"]).tolist()])
+
+    def set_weights(self, weights: Any) -> None:
+        """Keras' own."""
+        super().set_weights(weights)
+        self.refresh()
 
     def save_own_variables(self, store: Any) -> None:
         """The factors of the starts in use."""
@@ -286,27 +294,12 @@ class FactorizedInteraction(keras.layers.Layer):
             filled = fill_room(given, shape, 2)
             for further in self.further[place : place + 1]:
                 further.assign(filled)
+        self.refresh()
 
     def call(self, bases: Sequence[Array]) -> Array:
-        total = self._columns(bases, [factors.value for factors in self.factors])
-        for first, behind in further_starts(self.starts):
-            own = [
-                further[:, :, (first - 1) * order["rank"] : (behind - 1) * order["rank"]]
-                for further, order in zip(self.further, self.orders, strict=True)
-            ]
-            in_use = ops.any(ops.stack([ops.any(factors != 0) for factors in own]))
-            total = total + ops.cond(
-                in_use, partial(self._columns, bases, own), partial(ops.zeros_like, total)
-            )
-        return total
-
-    def _columns(self, bases: Sequence[Array], factors: Sequence[Array]) -> Array:
-        """The interactions of each order that some factors of it make, `(n, number of orders)`."""
         columns = []
         for place, order in enumerate(self.orders):
-            phi = self._evaluate(
-                bases, ops.transpose(self.coefficients(place, factors[place]), (0, 2, 1))
-            )
+            phi = self._evaluate(bases, ops.transpose(self.coefficients(place), (0, 2, 1)))
             columns.append(ops.sum(elementary_symmetric(phi, order["order"], ops), axis=0))
         return ops.stack(columns, axis=-1)
 

@@ -137,10 +137,11 @@ class AdditiveModel(ReadingMethods, keras.Model):
             self.posterior, variances = build_posterior(graph, design, room)
         response = Expression.from_json(state["response"])
         self._reader = RowReader(design, self.family, response, extrapolation, Encoder(graph))
-        self._outputs = Outputs(graph, design, self.posterior, variances)
+        self._outputs = Outputs(graph, design, self.posterior, variances, self._starts_in_use)
         fit = state.get("fit")
         self._last_fit = None if fit is None else FitResult.from_json(fit)
         self._sample: Sample | None = None
+        self._traced: dict[str, tuple[int, ...]] = {}
         self.built = True
         self.compile()
 
@@ -187,8 +188,16 @@ class AdditiveModel(ReadingMethods, keras.Model):
         """Number of fits whose factors the model has, side by side."""
         if self.posterior is not None and self.posterior.is_known:
             return self.posterior.starts_in_use
+        return max((layer.starts_in_use for layer in self._layers_with_room()), default=1)
+
+    def _layers_with_room(self) -> list[Any]:
+        """The layers that know in Python how many starts are in use."""
         orders = (order for layout in self.design.layout.values() for order in layout.orders)
-        return max((self.get_layer(order.name).starts_in_use for order in orders), default=1)
+        interactions = [self.get_layer(name) for name in dict.fromkeys(own.name for own in orders)]
+        return interactions + ([] if self.posterior is None else [self.posterior])
+
+    def _starts_in_use(self) -> tuple[int, ...]:
+        return tuple(layer.starts_in_use for layer in self._layers_with_room())
 
     @property
     def is_fitted(self) -> bool:
@@ -309,8 +318,26 @@ class AdditiveModel(ReadingMethods, keras.Model):
     def set_weights(self, weights: Any) -> None:
         """`keras.Model.set_weights`, with the posterior."""
         super().set_weights(weights)
-        if self.posterior is not None:
-            self.posterior.refresh()
+        for layer in self._layers_with_room():
+            layer.refresh()
+
+    def make_train_function(self, force: bool = False) -> Any:
+        """Keras' own; made again where other starts are in use."""
+        return super().make_train_function(force or self._has_other_starts("train"))
+
+    def make_test_function(self, force: bool = False) -> Any:
+        """Keras' own; made again where other starts are in use."""
+        return super().make_test_function(force or self._has_other_starts("test"))
+
+    def make_predict_function(self, force: bool = False) -> Any:
+        """Keras' own; made again where other starts are in use."""
+        return super().make_predict_function(force or self._has_other_starts("predict"))
+
+    def _has_other_starts(self, function: str) -> bool:
+        """Whether other starts are in use than when a function was traced last."""
+        used = self._starts_in_use()
+        before, self._traced = self._traced, {**self._traced, function: used}
+        return before.get(function) != used
 
     def load_weights(self, filepath: Any, skip_mismatch: bool = False, **kwargs: Any) -> None:
         """`keras.Model.load_weights`, with the posterior; where they do not fit nothing changes."""

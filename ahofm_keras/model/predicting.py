@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -44,16 +44,23 @@ class Outputs:
         design: of the model.
         posterior: of the model, or None.
         variances: tensor `(n, 2)` of the predictor, where there is a posterior.
+        starts_in_use: of each layer that has room for several; they leave others out.
     """
 
     def __init__(
-        self, graph: Graph, design: Design, posterior: Posterior | None, variances: Any
+        self,
+        graph: Graph,
+        design: Design,
+        posterior: Posterior | None,
+        variances: Any,
+        starts_in_use: Callable[[], tuple[int, ...]],
     ) -> None:
+        self._starts_in_use = starts_in_use
         self._graph = graph
         self._design = design
         self._posterior = posterior
         self._variances = variances
-        self._functions: dict[str, Any] = {}
+        self._functions: dict[tuple[Any, ...], Any] = {}
 
     def mean(self) -> dict[str, Any]:
         """Mean response and predictor."""
@@ -108,12 +115,13 @@ class Outputs:
 
     def _function(self, name: str) -> Any:
         """Traced once, for any number of rows: tracing takes longer than a prediction."""
-        if name not in self._functions:
+        key = name, self._starts_in_use()
+        if key not in self._functions:
             encoded = self._graph.encoded
             function = keras.Function(encoded, getattr(self, name)())
             signature = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in encoded]
-            self._functions[name] = tf.function(function, input_signature=[signature])
-        return self._functions[name]
+            self._functions[key] = tf.function(function, input_signature=[signature])
+        return self._functions[key]
 
 
 def batches_of(
