@@ -449,12 +449,12 @@ def test_working_weights_and_responses(family: str) -> None:
     engine = make_engine("y ~ x0 + s(x1, k=6)", data, family=family, weight=weights(90), chunk_rows=20)
     engine.update_linear()
     engine.linearise()
-    eta = engine.shift + engine.scale * np.concatenate([chunk.fit() for chunk in engine.chunks])
+    eta = engine.shift + engine.scale * engine.fit()
     mean = {"gaussian": eta, "bernoulli": 1 / (1 + np.exp(-eta))}.get(family, np.exp(eta))
     slope, variance = (function(mean) for function in WORKING[family])
-    np.testing.assert_allclose(gather(engine, "weight"), weights(90) * slope**2 / variance, rtol=1e-9)
+    np.testing.assert_allclose(engine.weight(), weights(90) * slope**2 / variance, rtol=1e-9)
     response = eta - engine.shift + (data.y.to_numpy() - mean) / slope
-    np.testing.assert_allclose(gather(engine, "target"), response / engine.scale, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(engine.target(), response / engine.scale, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("family", ["bernoulli", "poisson"])
