@@ -11,7 +11,7 @@ from keras import ops
 
 from ahofm_keras.layers.starts import fill_room
 from ahofm_keras.moments import FactorMoments
-from ahofm_keras.tensors import count_products, row_products
+from ahofm_keras.tensors import row_products
 
 Array = Any
 
@@ -27,9 +27,10 @@ class Posterior(keras.layers.Layer):
 
     Args:
         intercept: whether there is one.
-        columns: number of design columns of the linear terms.
-        penalised: for each smooth and tensor product a dict with `pure`, `features` (basis and place in
-            it, of each margin), `transforms`, and for a random effect `eigenvalues` of its penalty.
+        linear: for each term of the linear block a dict with `size`, its number of coefficients, and
+            `lambdas`, the number of its smoothing parameters; and either `columns`, where its design
+            columns start and stop, or `pure`, `features` (basis and place in it, of each margin) and
+            `transforms`; for a random effect also `eigenvalues` of its penalty.
         interactions: for each order of each interaction term a dict with `order`, `rank` of one fit,
             `features` and `transforms`.
         starts: of how many fits there is room for the factors, one after the other.
@@ -48,8 +49,7 @@ class Posterior(keras.layers.Layer):
     def __init__(
         self,
         intercept: bool,
-        columns: int,
-        penalised: Sequence[dict[str, Any]],
+        linear: Sequence[dict[str, Any]],
         interactions: Sequence[dict[str, Any]],
         starts: int = 1,
         **kwargs: Any,
@@ -57,19 +57,15 @@ class Posterior(keras.layers.Layer):
         fixed = {"autocast": False, "dtype": "float64", "trainable": False}
         super().__init__(**{**kwargs, **fixed})
         self.intercept = bool(intercept)
-        self.columns = columns
-        self.penalised = [_with_arrays(entry) for entry in penalised]
+        self.linear = [_with_arrays(entry) for entry in linear]
         self.interactions = [_with_arrays(entry) for entry in interactions]
         self.starts = starts
         self.is_known = False
         self.starts_in_use = 1
 
     def build(self, bases_shape: Any = None, columns_shape: Any = None) -> None:
-        flat = int(self.intercept) + self.columns
-        widths = [[transform.shape[1] for transform in e["transforms"]] for e in self.penalised]
-        size = flat + sum(
-            count_products(own, entry["pure"]) for own, entry in zip(widths, self.penalised, strict=True)
-        )
+        size = int(self.intercept) + sum(entry["size"] for entry in self.linear)
+        penalised = [entry["lambdas"] for entry in self.linear if entry["lambdas"]]
         self.dispersion = self._add("dispersion", ())
         # Of how many fits this is the average.
         self.fits = self._add("fits", (), "ones")
@@ -80,8 +76,8 @@ class Posterior(keras.layers.Layer):
         self.smoothing_root = self._add("smoothing_root", (size, size))
         self.linear_edf = self._add("linear_edf", (size,))
         # Logarithms of the lambda of each margin, and of tau in the last column.
-        margins = max(map(len, widths), default=1)
-        self.linear_smoothing = self._add("linear_smoothing", (max(len(widths), 1), margins + 1))
+        shape = (max(len(penalised), 1), max(penalised, default=1) + 1)
+        self.linear_smoothing = self._add("linear_smoothing", shape)
         self._add_factor_weights()
 
     def _add_factor_weights(self) -> None:
@@ -179,7 +175,7 @@ class Posterior(keras.layers.Layer):
     def _new_levels_variance(self, bases: Sequence[Array]) -> Array:
         """What the effects of levels that were not seen in training add, 0 at those that were."""
         variance: Array = 0.0
-        for place, entry in enumerate(self.penalised):
+        for place, entry in enumerate(entry for entry in self.linear if entry["lambdas"]):
             if entry.get("eigenvalues") is None:
                 continue
             (transform,), ((group, within),) = entry["transforms"], entry["features"]
@@ -198,12 +194,7 @@ class Posterior(keras.layers.Layer):
         """Of the linear block at the smoothing that it has, and what the choice of that adds."""
         rows = _rows(bases, columns)
         parts = [ops.ones((1, rows), dtype="float64")] if self.intercept else []
-        if columns is not None:
-            parts.append(ops.transpose(ops.cast(columns, "float64")))
-        for entry in self.penalised:
-            margins = zip(entry["features"], entry["transforms"], strict=True)
-            own = [_coordinates(bases, where, transform) for where, transform in margins]
-            parts.append(row_products(own, entry["pure"], ops))
+        parts += [_functions(entry, bases, columns) for entry in self.linear]
         if not parts:
             nothing = ops.zeros((rows,), dtype="float64")
             return nothing, nothing
@@ -266,15 +257,14 @@ class Posterior(keras.layers.Layer):
         return {
             "name": self.name,
             "intercept": self.intercept,
-            "columns": self.columns,
-            "penalised": [_with_lists(entry) for entry in self.penalised],
+            "linear": [_with_lists(entry) for entry in self.linear],
             "interactions": [_with_lists(entry) for entry in self.interactions],
             "starts": self.starts,
         }
 
 
 def _with_arrays(entry: dict[str, Any]) -> dict[str, Any]:
-    return {**entry, "transforms": [np.asarray(t, float) for t in entry["transforms"]]}
+    return {**entry, "transforms": [np.asarray(t, float) for t in entry.get("transforms", ())]}
 
 
 def _with_lists(entry: dict[str, Any]) -> dict[str, Any]:
@@ -301,6 +291,16 @@ def _new_level_weights(transform: np.ndarray) -> np.ndarray:
     squares = np.square(transform)
     shares = 1 / (1 + squares.sum(axis=1)) if rank < levels else np.zeros(levels)
     return np.asarray(squares.sum(axis=0) * (1 + np.sum(shares**2)) / rank)
+
+
+def _functions(entry: dict[str, Any], bases: Sequence[Array], columns: Array) -> Array:
+    """The columns of a term in the linear block, `(q, n)`."""
+    if "columns" in entry:
+        start, stop = entry["columns"]
+        return ops.transpose(ops.cast(columns[:, start:stop], "float64"))
+    margins = zip(entry["features"], entry["transforms"], strict=True)
+    own = [_coordinates(bases, where, transform) for where, transform in margins]
+    return row_products(own, entry["pure"], ops)
 
 
 def _coordinates(bases: Sequence[Array], where: Sequence[int], transform: np.ndarray) -> Array:

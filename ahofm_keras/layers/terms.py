@@ -363,24 +363,31 @@ class FactorStart(keras.initializers.Initializer):
 
 @keras.saving.register_keras_serializable(package="ahofm_keras")
 class Linear(keras.layers.Layer):
-    """A linear effect of some standardised design columns, not penalised.
+    """A linear effect of some standardised design columns.
 
     Args:
         start: its first column in the design.
         stop: behind its last column.
+        penalty: of the square of each coefficient, per row; not penalised by default.
 
     Returns:
         `(n, 1)`.
     """
 
-    def __init__(self, start: int, stop: int, **kwargs: Any) -> None:
+    def __init__(
+        self, start: int, stop: int, penalty: Sequence[float] | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.start = start
         self.stop = stop
+        self.penalty = None if penalty is None else [float(value) for value in penalty]
 
     def build(self, design_shape: Any) -> None:
         self.kernel = self.add_weight(
-            name="kernel", shape=(self.stop - self.start,), initializer="zeros"
+            name="kernel",
+            shape=(self.stop - self.start,),
+            initializer="zeros",
+            regularizer=None if self.penalty is None else QuadraticPenalty(np.array(self.penalty)),
         )
 
     def coordinates(self) -> np.ndarray:
@@ -398,4 +405,5 @@ class Linear(keras.layers.Layer):
         return (design_shape[0], 1)
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "start": self.start, "stop": self.stop}
+        config = {"start": self.start, "stop": self.stop, "penalty": self.penalty}
+        return {**super().get_config(), **config}

@@ -21,7 +21,7 @@ from ahofm_keras.layers import (
     Response,
 )
 from ahofm_keras.layers.inputs import RawColumns
-from ahofm_keras.terms import Columns, Design, Feature, InteractionOrder, Sources
+from ahofm_keras.terms import Design, Feature, InteractionOrder, Sources
 from ahofm_keras.transforms import Expression
 
 # Between the seeds of terms with random weights.
@@ -269,26 +269,15 @@ def build_posterior(graph: Graph, design: Design, starts: int) -> tuple[Posterio
         design: of the model.
         starts: of how many fits there is room for the factors.
     """
-    layout, intercept = design.layout.only, int(design.only.intercept)
+    layout = design.layout.only
     layer = Posterior(
-        bool(intercept),
-        layout.unpenalised - intercept,
-        [_penalised(span.block, graph.bases) for span in layout.penalised],
+        layout.intercept,
+        [span.block.describe(graph.bases.place) for span in layout.spans],
         [_order(order, graph.bases) for order in layout.orders],
         starts,
         name="posterior",
     )
     return layer, layer(graph.bases.tensors, graph.columns)
-
-
-def _penalised(block: Columns, bases: Bases) -> dict[str, Any]:
-    first = block.features[0]
-    return {
-        "pure": block.pure,
-        "features": [list(bases.place[position]) for position in block.positions],
-        "transforms": [feature.transform for feature in block.features],
-        "eigenvalues": first.eigenvalues.tolist() if block.is_random_effect else None,
-    }
 
 
 def _order(order: InteractionOrder, bases: Bases) -> dict[str, Any]:

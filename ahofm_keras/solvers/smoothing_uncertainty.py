@@ -52,8 +52,10 @@ def _excess(prior: BlockPrior, system: System) -> np.ndarray:
 def _grid(prior: BlockPrior, dispersion: float) -> list[np.ndarray]:
     """Parameters of a prior of one group, none below its floor; several lambdas move together."""
     free, lowest = prior.free[0, :-1], prior.lowest(dispersion)
-    lambdas = np.linspace(*prior.settings.lambda_grid)
-    taus = np.linspace(*prior.settings.tau_grid)
+    with np.errstate(invalid="ignore"):  # neither starts nor ends anywhere: switched off
+        chosen = (prior.parameters - prior.start)[0]
+    lambdas = _reaching(prior.settings.lambda_grid, chosen[:-1][free])
+    taus = _reaching(prior.settings.tau_grid, chosen[-1:])
     points = []
     for smoothing, shrinkage in product(lambdas if free.any() else [0.0], taus):
         parameters = prior.start.copy()
@@ -61,6 +63,12 @@ def _grid(prior: BlockPrior, dispersion: float) -> list[np.ndarray]:
         parameters[0, -1] += shrinkage
         points.append(np.where(prior.free, np.maximum(parameters, lowest), parameters))
     return points
+
+
+def _reaching(grid: tuple[float, float, int], chosen: np.ndarray) -> np.ndarray:
+    """A grid of logarithms that begins no higher than what was chosen: else it would miss the optimum."""
+    low, high, count = grid
+    return np.linspace(min([low, *chosen[np.isfinite(chosen)]]), high, count)
 
 
 def _regression(inverse: np.ndarray, own: np.ndarray) -> np.ndarray:

@@ -119,7 +119,7 @@ class LinearCoefficients:
         # Without such terms the layer still has a row; with them one has as many places as the largest.
         kept = np.asarray(self.model.posterior.linear_smoothing)
         return {
-            term.name: np.append(own[: len(block.features)], own[-1])
+            term.name: np.append(own[: len(block.penalties)], own[-1])
             for (term, block, _), own in zip(self.layout.penalised, kept, strict=False)
         }
 

@@ -43,16 +43,18 @@ def page_html(coefficients: pd.DataFrame, terms: pd.DataFrame, figures: Figures)
 
 def _tables(coefficients: pd.DataFrame, terms: pd.DataFrame, figures: Figures) -> list[Table]:
     tables = [_coefficient_table(coefficients, figures)] if len(coefficients) else []
-    for kind, make in (
-        ("linear", _linear_table),
-        ("smooth", _smooth_table),
-        ("tensor", _tensor_table),
-        ("interaction", _interaction_table),
-    ):
+    makers = {
+        "linear": _linear_table,
+        "smooth": _smooth_table,
+        "tensor": _tensor_table,
+        "interaction": _interaction_table,
+    }
+    for kind, make in makers.items():
         own = terms[terms["kind"] == kind]
         if len(own):
             tables.append(make(own, figures))
-    return tables
+    others = terms[~terms["kind"].isin(list(makers))]
+    return [*tables, _other_table(others, figures)] if len(others) else tables
 
 
 def _coefficient_table(frame: pd.DataFrame, figures: Figures) -> Table:
@@ -112,6 +114,24 @@ def _tensor_table(frame: pd.DataFrame, figures: Figures) -> Table:
     ]
     head = ("", "k", "df", "edf", "lambda", "share", *_test_head(figures))
     return Table("Tensor products", head, tuple(rows))
+
+
+def _other_table(frame: pd.DataFrame, figures: Figures) -> Table:
+    """Terms of kinds that were registered."""
+    rows = [
+        (
+            label,
+            str(row.kind),
+            _edf(row),
+            _each(row.lambda_by_margin, 2),
+            percent(row.share),
+            *_test(row, figures),
+        )
+        for label, row in _rows(frame)
+    ]
+    return Table(
+        "Other terms", ("", "kind", "edf", "lambda", "share", *_test_head(figures)), tuple(rows)
+    )
 
 
 def _each(values: Any, digits: int = 3) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from ahofm_keras.effects.parts import NOTHING
 from ahofm_keras.summary.interactions import interaction_test
 from ahofm_keras.summary.linear import LinearCoefficients
 from ahofm_keras.summary.wald import TermTest, joint_test, smooth_test
-from ahofm_keras.terms import Feature, InteractionOrder, Span, Term
+from ahofm_keras.terms import InteractionOrder, Span, Term
 
 # With fewer degrees of freedom a smooth, or a factor of a feature, is switched off.
 PRUNED = 0.05
@@ -85,8 +85,6 @@ class TermRows:
             fill = self._penalised if span.block.is_penalised else self._linear
             return {term.label: fill(span)}
         orders = self.layout.orders_of(term)
-        if not orders and term in self.layout.opaque:
-            return {term.label: {"kind": term.word, "pruned": False}}
         return {order.label: self._interaction(term, order) for order in orders}
 
     def _linear(self, span: Span) -> Row:
@@ -121,7 +119,7 @@ class TermRows:
         if self.model.has_posterior:
             row["edf"] = self._edf(span)
             row["pruned"] = row["edf"] < PRUNED
-            reached = self._lambdas(block.features, self.block.smoothing[term.name])
+            reached = self._lambdas(block.penalties, self.block.smoothing[term.name])
             row |= _by_margin("lambda", reached)
             if not row["pruned"]:
                 row |= _tested(smooth_test(self.block, span, self.residual_df))
@@ -149,7 +147,10 @@ class TermRows:
             smoothing = np.asarray(layer.factor_smoothing[own])
             row |= _range(
                 "lambda",
-                [self._lambdas([features[j]], smoothing[j, f])[0] for j, f in np.argwhere(active)],
+                [
+                    self._lambdas(features[j].eigenvalues[None], smoothing[j, f])[0]
+                    for j, f in np.argwhere(active)
+                ],
             )
             if not row["pruned"]:
                 row |= _tested(interaction_test(self.parts, order, self.residual_df))
@@ -165,11 +166,11 @@ class TermRows:
         # A factor of fewer features than a product has adds nothing.
         return active & (active.sum(axis=0) >= order.order)
 
-    def _lambdas(self, margins: Sequence[Feature], parameters: np.ndarray) -> list[float]:
-        """The lambda of each margin that was reached, on the scale of the one that df asked for."""
+    def _lambdas(self, penalties: np.ndarray, parameters: np.ndarray) -> list[float]:
+        """The lambda of each penalty that was reached, on the scale of the one that df asked for."""
         *smoothing, shrinkage = np.exp(parameters) / self.rows
-        first = margins[0].eigenvalues
-        identity = len(margins) == 1 and len(first) > 0 and np.ptp(first) == 0
+        first = penalties[0]
+        identity = len(penalties) == 1 and len(first) > 0 and np.ptp(first) == 0
         if identity and not smoothing[0] and first[0] > 0:
             # Where the penalty is the identity one scale does for both.
             return [float(shrinkage / first[0])]

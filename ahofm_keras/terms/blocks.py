@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import product
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -149,22 +149,41 @@ class Columns:
         """The functions that it spans, at raw columns, not standardised, `(n, q)`."""
         raise NotImplementedError
 
+    def describe(self, places: Mapping[int, tuple[int, int]]) -> dict[str, Any]:
+        """What the layer `Posterior` has to know to compute the columns in a model's graph.
+
+        Args:
+            places: position of each feature in the design -> its basis expansion and place in it.
+        """
+        return {"size": self.size, "lambdas": len(self.penalties)}
+
 
 class DesignColumns(Columns):
-    """Parametric columns, not penalised.
+    """Parametric columns, not penalised unless penalties are given.
 
     Args:
         parametric: the columns.
         where: among the design columns of all terms.
+        penalties: `(d, q)`, see `Columns`.
+        smoothing: lambda of each.
+        fixed: whether the user gave lambda.
     """
 
     remedy = "Merge rare levels"
 
-    def __init__(self, parametric: Parametric, where: slice) -> None:
+    def __init__(
+        self,
+        parametric: Parametric,
+        where: slice,
+        penalties: np.ndarray | None = None,
+        smoothing: tuple[float, ...] = (),
+        fixed: bool = True,
+    ) -> None:
         self.parametric = parametric
         self.where = where
         self.size = len(parametric)
-        self.penalties = np.zeros((0, self.size))
+        self.penalties = np.zeros((0, self.size)) if penalties is None else penalties
+        self.smoothing, self.fixed = smoothing, fixed
 
     @property
     def order(self) -> int:
@@ -188,6 +207,9 @@ class DesignColumns(Columns):
 
     def on_columns(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
         return self.parametric.raw(columns) / np.asarray(self.parametric.scale)
+
+    def describe(self, places: Mapping[int, tuple[int, int]]) -> dict[str, Any]:
+        return {**super().describe(places), "columns": [self.where.start, self.where.stop]}
 
 
 class ProductColumns(Columns):
@@ -290,6 +312,16 @@ class ProductColumns(Columns):
     def on_columns(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
         margins = [feature.centred_functions(columns) for feature in self.features]
         return np.asarray(row_products(margins, self.pure)).T
+
+    def describe(self, places: Mapping[int, tuple[int, int]]) -> dict[str, Any]:
+        first = self.features[0]
+        return {
+            **super().describe(places),
+            "pure": self.pure,
+            "features": [list(places[position]) for position in self.positions],
+            "transforms": [feature.transform for feature in self.features],
+            "eigenvalues": first.eigenvalues.tolist() if self.is_random_effect else None,
+        }
 
 
 @dataclass(frozen=True, eq=False)

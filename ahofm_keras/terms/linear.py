@@ -64,7 +64,7 @@ class LinearTerm(Term):
     def line(self) -> Expression | None:
         return self.factors[0].expression if len(self.factors) == 1 else None
 
-    def linear_block(self, sources: Sources) -> DesignColumns:
+    def linear_block(self, sources: Sources) -> DesignColumns | None:
         return DesignColumns(self.parametric, sources.column_slices[self.name])
 
     def connect(self, inputs: Any) -> Tensor:

@@ -101,3 +101,14 @@ def test_it_stays_with_the_model(tmp_path: object) -> None:
     np.testing.assert_allclose(again.predict(data, type="link", interval=0.95).se, both, rtol=1e-6)
     model.posterior.smoothing_root.assign(np.zeros_like(root))
     assert (model.predict(data, type="link", interval=0.95).se < both).all()
+
+
+@pytest.mark.parametrize("spread", [1.0, 10.0, 100.0])
+def test_strong_random_effects_know_their_own_size(spread: float) -> None:
+    """What the grid begins with was far more shrinkage than they have; it has to reach the optimum."""
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"g": np.repeat(list("abcdefghijkl"), 40)})
+    effects = dict(zip("abcdefghijkl", spread * rng.normal(size=12), strict=True))
+    data["y"] = data.g.map(effects) + rng.normal(size=len(data))
+    block = fitted_block("y ~ s(g)", data)
+    assert np.trace(block.smoothing_covariance[1:, 1:]) < 0.05 * np.trace(block.covariance[1:, 1:])
