@@ -33,7 +33,6 @@ __all__ = [
     "effect",
     "effects",
     "explain",
-    "families",
     "fm",
     "gam",
     "hofm",

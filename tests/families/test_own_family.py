@@ -102,7 +102,9 @@ def test_every_solver_fits_it(family: ExponentialFamily, solver: str) -> None:
     data = frame(family)
     model = ak.AdditiveModel("y ~ te(x, z, k=6) + group", data, family=family)
     model.fit(data, verbose=0, solver=solver)
-    assert np.corrcoef(model.predict(data, type="link"), data.eta)[0, 1] > (0.8 if solver == "adam" else 0.9)
+    assert np.corrcoef(model.predict(data, type="link"), data.eta)[0, 1] > (
+        0.8 if solver == "adam" else 0.9
+    )
     assert model.record is not None
     assert model.record.log_likelihood is not None
     dispersion = 1.0 if family.dispersion_known else 0.1
