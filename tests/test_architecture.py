@@ -108,8 +108,8 @@ def compared_names(tree: ast.AST) -> list[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):
             parts = [node.left, *node.comparators]
-        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
-            parts = [] if node.value.id == "LINKS" else [node.slice]
+        elif isinstance(node, ast.Subscript):
+            parts = [] if ast.unparse(node.value) == "LINKS" else [node.slice]
         elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "get":
             parts = node.args[:1]
         else:
@@ -136,6 +136,7 @@ def test_nobody_outside_the_families_decides_by_their_names() -> None:
         "if check.family != name: pass",
         "x = WORDS[model.family.link]",
         "x = WORDS.get(family.name)",
+        "x = {'a': 1}[model.family.name]",
         "y = name in ('poisson', 'x') or 'gamma' == name",
         "family.link in SOME",
     ],

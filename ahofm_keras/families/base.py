@@ -1,8 +1,8 @@
 """What a response distribution is to the rest of the package: the contract of a family.
 
-A family's functions take `numpy` or `keras.ops` as their last argument where training needs them, so that
-solvers, tables and tests share one formula. A new family is a class in a file: `ExponentialFamily` needs a
-variance, a deviance and a distribution, `Family` a log-density of any number of parameters.
+A family's functions take `numpy` or `keras.ops` as their last argument where training needs them, so
+that solvers, tables and tests share one formula. A new family is a class in a file: `ExponentialFamily`
+needs a deviance or log-density and a distribution, `Family` a log-density of any number of parameters.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ahofm_keras.families.predictive import Asked, quantile_by_distribution
 Array = Any
 Namespace = Any
 Parameters = Mapping[str, Array]
+Links = Mapping[str, tuple[str, ...]]
 
 # Rows of which quantiles are computed together.
 _ROWS = 8192
@@ -29,8 +30,6 @@ _LEAST_ERROR = 1e-12
 _LEAST_DISPERSION = 1e-14
 # Relative step of a numerical derivative of the log-density.
 _STEP = 1e-5
-# How far inside the range of the link a response that no mean can be stands for itself.
-_INSIDE = 1e-3
 
 
 class Family:
@@ -58,7 +57,7 @@ class Family:
     """
 
     name: ClassVar[str]
-    links: ClassVar[Mapping[str, tuple[str, ...]]]
+    links: ClassVar[Links]
     support_text: ClassVar[str]
     bounds: ClassVar[tuple[float, float]] = (-inf, inf)
     dispersion_known: ClassVar[bool] = True
@@ -89,8 +88,8 @@ class Family:
         if name not in allowed:
             hint = "" if name in LINKS else did_you_mean(str(name), allowed)
             raise DataError(
-                f"The {self.name} family cannot have the link {name!r} for its {parameter}.{hint} It can "
-                f"have: {_listed(allowed)}."
+                f"The {self.name} family cannot have the link {name!r} for its {parameter}.{hint} "
+                f"It can have: {_listed(allowed)}."
             )
         return LINKS[name]
 
@@ -359,12 +358,7 @@ class Family:
         return float(np.mean((y - mean) ** 2 / self.variance(mean)))
 
     def dispersion_unit(self, shift: float, scale: float) -> float:
-        """What dispersions and deviances inside a model are multiples of.
-
-        Args:
-            shift: the predictor of the model without terms.
-            scale: of the predictor, see `predictor_scale`.
-        """
+        """What dispersions inside a model are multiples of, by the predictor's start and scale."""
         eta = np.array([shift])
         if self.dispersion_known or not self.is_valid(eta).all():
             return 1.0
@@ -398,17 +392,6 @@ class Family:
     ) -> np.ndarray:
         """The same of a few rows, for any family; closed forms are faster."""
         return quantile_by_distribution(self, link, error, dispersion, asked)
-
-    def threshold(self, y: np.ndarray, dispersion: float) -> tuple[np.ndarray, np.ndarray]:
-        """Around which predictor, and how far around it, a response turns from likely to unlikely."""
-        low, high = self._link.range
-        centre = y + 0.5 * self.discrete
-        margin = _INSIDE * np.sqrt(dispersion)
-        centre = np.where(centre > low, centre, low + margin)
-        centre = np.where(centre < high, centre, high - margin)
-        eta = np.asarray(self.link_function(centre))
-        deviation = np.sqrt(dispersion * self.variance(centre))
-        return eta, np.maximum(deviation / np.abs(self.slope(eta)), _LEAST_ERROR)
 
 
 def _listed(names: Any) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from scipy import stats
 
-from ahofm_keras.families.base import Array, Namespace
+from ahofm_keras.families.base import Array, Links, Namespace
 from ahofm_keras.families.exponential import ExponentialFamily
 from ahofm_keras.families.predictive import LEFT_OUT, Asked, Threshold, average
 from ahofm_keras.families.registry import register_family
@@ -19,7 +21,7 @@ class Bernoulli(ExponentialFamily):
     """0 or 1, by the probability of a 1."""
 
     name = "bernoulli"
-    links = {"mean": ("logit", "probit", "cloglog")}
+    links: ClassVar[Links] = {"mean": ("logit", "probit", "cloglog")}
     support_text = "0 or 1"
     bounds = (0, 1)
     discrete = True

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from math import inf
+from typing import ClassVar
 
 import numpy as np
 from scipy import special, stats
 
-from ahofm_keras.families.base import Array, Namespace
+from ahofm_keras.families.base import Array, Links, Namespace
 from ahofm_keras.families.exponential import ExponentialFamily
 from ahofm_keras.families.links import LARGEST_LOG
 from ahofm_keras.families.log_gamma import LARGE_SHAPE, exp, log_gamma_chance, log_gamma_ends
@@ -23,7 +24,7 @@ class Poisson(ExponentialFamily):
     """Counts whose variance is their mean."""
 
     name = "poisson"
-    links = {"mean": ("log", "sqrt")}
+    links: ClassVar[Links] = {"mean": ("log", "sqrt")}
     support_text = "whole numbers from 0 on"
     bounds = (0, inf)
     discrete = True

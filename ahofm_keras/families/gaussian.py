@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from scipy import stats
 
-from ahofm_keras.families.base import Array, Namespace
+from ahofm_keras.families.base import Array, Links, Namespace
 from ahofm_keras.families.exponential import ExponentialFamily
 from ahofm_keras.families.predictive import Asked
 from ahofm_keras.families.registry import register_family
@@ -19,7 +21,7 @@ class Gaussian(ExponentialFamily):
     """Normal responses of one variance."""
 
     name = "gaussian"
-    links = {"mean": ("identity", "log", "inverse")}
+    links: ClassVar[Links] = {"mean": ("identity", "log", "inverse")}
     support_text = "finite"
     dispersion_known = False
     constant_variance = True

@@ -36,7 +36,7 @@ class Link:
         domain: open interval of the predictors that belong to a parameter.
         range: open interval of the parameters.
         increasing: whether a larger predictor is a larger parameter.
-        sentence: what the sum of effects is, for readers of a report; `{mean}` is what is predicted.
+        sentence: what the sum of effects is, for readers of a report.
         sum_label: what the sum is called in a table.
         scale: what effects are measured on, `{response}` being the response.
         ratio: what exp(effect) multiplies, None where it has no such meaning.
@@ -142,8 +142,8 @@ LINKS: dict[str, Link] = {
             _normal_density,
             range=(0, 1),
             sentence=(
-                "The parts add up to a quantile of the normal distribution, which becomes a probability: "
-                "0 is 50 %, +1 is 84 %, -1 is 16 %."
+                "The parts add up to a quantile of the normal distribution, which becomes a "
+                "probability: 0 is 50 %, +1 is 84 %, -1 is 16 %."
             ),
             sum_label="Sum (normal quantile)",
             scale="the normal quantile of {response}",
@@ -155,8 +155,8 @@ LINKS: dict[str, Link] = {
             _cloglog_derivative,
             range=(0, 1),
             sentence=(
-                "The parts add up to the logarithm of a hazard, which becomes a probability: +0.7 doubles "
-                "the hazard, -0.7 halves it."
+                "The parts add up to the logarithm of a hazard, which becomes a probability: +0.7 "
+                "doubles the hazard, -0.7 halves it."
             ),
             sum_label="Sum (log hazard)",
             scale="the log hazard of {response}",

@@ -1,8 +1,8 @@
 """The logarithm of a gamma variable: what the predictor of a count or an amount is compared with.
 
 P(Y <= y | eta) of a poisson response is P(log G > eta), G ~ Gamma(y + 1); of a gamma response it is
-P(log G <= log y - log(dispersion) - eta), G ~ Gamma(1 / dispersion). As all of these are logarithms nothing
-overflows before the quantile itself does.
+P(log G <= log y - log(dispersion) - eta), G ~ Gamma(1 / dispersion). As all of these are logarithms
+nothing overflows before the quantile itself does.
 """
 
 from __future__ import annotations

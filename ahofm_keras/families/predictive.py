@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
+
+from ahofm_keras.families.links import LINKS
 
 if TYPE_CHECKING:
     from ahofm_keras.families.base import Family
@@ -29,6 +32,11 @@ TOLERANCE = 1e-10
 # Standard deviations of a threshold, around its centre, at which panels meet; beyond the last of them a
 # response is as good as certain.
 _MARKS = (-40.0, -5.0, 0.0, 5.0, 40.0)
+
+# How far inside the range of the link, in standard deviations, a response that no mean can be is taken.
+_INSIDE = 1e-3
+# A threshold without width, which nothing can be divided by.
+_LEAST_WIDTH = 1e-12
 
 
 @dataclass(frozen=True)
@@ -86,7 +94,7 @@ def average(link: Array, error: Array, threshold: Threshold, asked: Asked) -> Ar
     reach = -special.ndtri(LEFT_OUT * asked.tail)
     ends = [np.clip((mark - link) / error, -reach, reach)[:, None] for mark in threshold.marks]
     nodes, weights = [ends[0]], [special.ndtr(ends[0])]
-    for left, right in zip(ends[:-1], ends[1:], strict=True):
+    for left, right in pairwise(ends):
         half = (right - left) / 2
         z = left + half * (1 + _NODES)
         nodes.append(z)
@@ -113,7 +121,7 @@ def quantile_by_distribution(
             own = distribution(eta)
             return np.asarray(own.sf(at) if upper else own.cdf(at))
 
-        centre, width = family.threshold(y, dispersion)
+        centre, width = _threshold(family, y, dispersion)
         marks = tuple(centre + mark * width for mark in _MARKS)
         return asked.excess(average(link[rows], error[rows], Threshold(marks, chance), asked))
 
@@ -129,6 +137,17 @@ def quantile_by_distribution(
     least = np.floor(found + 1e-9 * (1 + np.abs(found)))
     enough = excess(least, np.arange(len(link))) >= -TOLERANCE
     return np.where(enough, least, least + 1)
+
+
+def _threshold(family: Family, y: Array, dispersion: float) -> tuple[Array, Array]:
+    """Around which predictor, and how far around it, a response turns from likely to unlikely."""
+    low, high = LINKS[family.link].range
+    centre, margin = y + 0.5 * family.discrete, _INSIDE * np.sqrt(dispersion)
+    centre = np.where(centre > low, centre, low + margin)
+    centre = np.where(centre < high, centre, high - margin)
+    eta = np.asarray(family.link_function(centre))
+    deviation = np.sqrt(dispersion * family.variance(centre))
+    return eta, np.maximum(deviation / np.abs(family.slope(eta)), _LEAST_WIDTH)
 
 
 def root(excess: Callable[[Array, Array], Array], low: Array, high: Array) -> Array:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import ahofm_keras as ak
+from ahofm_keras.families import FAMILIES
 from tests.docs.links import broken_links
 from tests.docs.pages import DOCS, PAGES, ROOT, check_blocks, difference, read_examples, run_example
 
@@ -24,6 +25,8 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     plt = pytest.importorskip("matplotlib.pyplot")
     plt.switch_backend("Agg")
     monkeypatch.chdir(tmp_path)
+    # What a page registers is its own.
+    monkeypatch.setattr("ahofm_keras.families.registry.FAMILIES", dict(FAMILIES))
     return tmp_path
 
 

@@ -6,12 +6,21 @@ import json
 from collections.abc import Iterator
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 import ahofm_keras as ak
 from ahofm_keras.errors import DataError
-from ahofm_keras.families import FAMILIES, LINKS, ExponentialFamily, Family, get_family, register_family
+from ahofm_keras.families import (
+    FAMILIES,
+    LINKS,
+    ExponentialFamily,
+    Family,
+    HalfDeviance,
+    get_family,
+    register_family,
+)
 from tests.families.cases import EVERY, OWN, every_link
 
 
@@ -87,7 +96,7 @@ def test_links_and_parameters_are_looked_at() -> None:
     ):
         ak.families.Gamma(link="invers")
     with pytest.raises(
-        DataError, match="has no parameter 'means'. Did you mean `mean`. It has: `mean`."
+        DataError, match=r"has no parameter 'means'. Did you mean `mean`. It has: `mean`."
     ):
         ak.families.Gamma(link={"means": "log"})
     with pytest.raises(DataError, match="cannot have the link 3 for its mean"):
@@ -121,7 +130,7 @@ def test_a_registered_family_is_known_by_its_name() -> None:
     assert ak.register_family is register_family
     assert register_family(Exponential) is Exponential
     assert get_family("waiting") == Exponential()
-    with pytest.raises(DataError, match="Known families: .*`waiting`"):
+    with pytest.raises(DataError, match=r"Known families: .*`waiting`"):
         get_family("nothing")
     again = type("Exponential", (Exponential,), {"__module__": __name__, "__qualname__": "Exponential"})
     register_family(again)  # a cell of a notebook that runs again
@@ -141,7 +150,7 @@ def test_a_taken_name_is_refused() -> None:
 
 @pytest.mark.usefixtures("clean")
 def test_what_lacks_something_is_refused() -> None:
-    with pytest.raises(DataError, match="takes a subclass of `Family`. Received: 'gamma'"):
+    with pytest.raises(DataError, match=r"takes a subclass of `Family`. Received: 'gamma'"):
         register_family("gamma")  # type: ignore[type-var]
     with pytest.raises(DataError, match="`Nameless` has no `name`"):
         register_family(type("Nameless", (ExponentialFamily,), {}))
@@ -154,3 +163,17 @@ def test_what_lacks_something_is_refused() -> None:
 def test_a_family_of_a_file_that_nobody_registered_is_told() -> None:
     with pytest.raises(DataError, match=r"Unknown family 'mine'. Import the module that registers it"):
         get_family({"name": "mine", "links": {"mean": "log"}})
+
+
+def test_a_config_with_a_plain_name_is_read() -> None:
+    data = pd.DataFrame({"x": np.linspace(0, 1, 40), "y": np.linspace(1, 2, 40) ** 2})
+    model = ak.AdditiveModel("y ~ s(x)", data, family=ak.families.Gamma)
+    config = json.loads(json.dumps(model.get_config()))
+    assert config["family"] == {"name": "gamma", "links": {"mean": "log"}}
+    again = ak.AdditiveModel.from_config({**config, "family": "gamma"})
+    assert again.family == model.family
+    assert repr(again) == "<AdditiveModel gamma(log): y ~ s(x)>"
+    assert (
+        HalfDeviance.from_config({**HalfDeviance("gamma").get_config(), "family": "gamma"}).family
+        == model.family
+    )

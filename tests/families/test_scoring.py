@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from ahofm_keras.families import Family, get_family
+from ahofm_keras.families import Deviance, Family, HalfDeviance, get_family
 from tests.families.cases import ETAS, draw, every_link, truth
 
 STEP = 1e-5
@@ -161,3 +161,13 @@ def test_a_family_of_two_parameters_needs_only_its_log_density() -> None:
     outputs = np.column_stack([etas["loc"], np.exp(etas["scale"])])
     named = family.named(outputs)
     np.testing.assert_allclose(family.loss(y, named), -family.log_density(y, family.inverse_links(etas)))
+
+
+def test_keras_sees_the_parameters_of_a_family_side_by_side() -> None:
+    family, rng = Numerical(), np.random.default_rng(1)
+    y, outputs = rng.normal(size=50), np.column_stack([rng.normal(size=50), rng.uniform(0.5, 2, 50)])
+    wanted = (np.log(outputs[:, 1]) + ((y - outputs[:, 0]) / outputs[:, 1]) ** 2 / 2).mean()
+    assert float(HalfDeviance(family)(y[:, None], outputs)) == pytest.approx(wanted, rel=1e-6)
+    metric = Deviance(family)
+    metric.update_state(y, outputs)
+    assert float(metric.result()) == pytest.approx(2 * wanted, rel=1e-9)
