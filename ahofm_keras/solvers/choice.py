@@ -83,6 +83,11 @@ def largest_block(design: Design) -> BlockSize:
     return max([_linear_block(design), *_factor_blocks(design)], key=lambda block: block.size)
 
 
+def can_have_posterior(design: Design) -> bool:
+    """Whether blocks are small enough for their covariances to be computed."""
+    return largest_block(design).size <= LARGEST_BLOCK
+
+
 def _linear_block(design: Design) -> BlockSize:
     """Intercept, linear terms, smooths and tensor products, which are solved for jointly."""
     sizes = [(len(term.columns), term, "Merge rare levels") for term in design.of_kind(LinearTerm)]

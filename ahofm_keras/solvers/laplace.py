@@ -14,7 +14,6 @@ from threadpoolctl import threadpool_limits
 
 from ahofm_keras.families import HalfDeviance
 from ahofm_keras.solvers.blocks import Block, LinearBlock, make_groups
-from ahofm_keras.solvers.choice import LARGEST_BLOCK, largest_block
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.job import FitJob, Rows
 from ahofm_keras.solvers.posterior import write_posterior
@@ -26,7 +25,7 @@ def can_have_laplace(model: Any, job: FitJob) -> bool:
     """Whether rows are in memory, blocks small enough, and the loss is the family's own."""
     return (
         isinstance(job.training, Rows)
-        and largest_block(model.design).size <= LARGEST_BLOCK
+        and model.posterior is not None
         and isinstance(model.loss, HalfDeviance)
     )
 
