@@ -2,57 +2,31 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import keras
 import numpy as np
 
-from ahofm_keras.bases import EXTRAPOLATIONS
-from ahofm_keras.data import batch_rows
-from ahofm_keras.errors import DataError, NotFittedError
-from ahofm_keras.families import Deviance, Family, HalfDeviance, get_family
+from ahofm_keras.errors import DataError
+from ahofm_keras.families import get_family
 from ahofm_keras.layers import Posterior, Predictor
-from ahofm_keras.model.arguments import (
-    check_callbacks,
-    check_choice,
-    check_given,
-    check_order,
-    check_unknown,
-    check_verbose,
-    check_whole,
-)
+from ahofm_keras.model import files, predicting
+from ahofm_keras.model.arguments import check_construction
+from ahofm_keras.model.compiling import compile_arguments, read_compile_config
 from ahofm_keras.model.encoding import Encoder
-from ahofm_keras.model.files import (
-    FORMAT_VERSION,
-    check_export,
-    check_save,
-    loading_weights,
-    reading_config,
-)
-from ahofm_keras.model.fit_result import FitResult, Sample, hash_weights
+from ahofm_keras.model.fit_result import FitResult, Sample
+from ahofm_keras.model.fit_state import FitState
 from ahofm_keras.model.fitting import FitRequest, run_fit
 from ahofm_keras.model.graph import build_graph, build_posterior
 from ahofm_keras.model.learning import learn_state
 from ahofm_keras.model.methods import ReadingMethods
-from ahofm_keras.model.predicting import (
-    PREDICTION_ROWS,
-    Outputs,
-    PredictRequest,
-    one_step_an_execution,
-    run_predict,
-)
 from ahofm_keras.model.reading import read_inputs
 from ahofm_keras.model.rows import RowReader
 from ahofm_keras.model.starts import AUTO, make_room
 from ahofm_keras.model.streams import own_errors
-from ahofm_keras.penalties import DF_KINDS
 from ahofm_keras.serving import export_saved_model
-from ahofm_keras.solvers.adam import make_optimizer
-from ahofm_keras.solvers.choice import LARGEST_BLOCK, largest_block
-from ahofm_keras.solvers.job import Rows
+from ahofm_keras.solvers.choice import can_have_posterior
 from ahofm_keras.solvers.posterior import forget_posterior
 from ahofm_keras.storage import written_whole
 from ahofm_keras.terms import Design
@@ -105,14 +79,8 @@ class AdditiveModel(ReadingMethods, keras.Model):
         name: str = "additive_model",
         **kwargs: Any,
     ) -> None:
-        check_order(formula, data, family)
+        check_construction(formula, data, family, df_kind, extrapolation, seed, kwargs)
         family = get_family(family)
-        check_choice("df_kind", df_kind, DF_KINDS)
-        check_choice("extrapolation", extrapolation, EXTRAPOLATIONS)
-        check_given(0, seed=seed)
-        known = ("formula", "data", "family", "df_kind", "extrapolation", "seed", "starts", "name")
-        others = {key: value for key, value in kwargs.items() if key not in ("trainable", "dtype")}
-        check_unknown(others, known, "AdditiveModel()")
         if state is None:
             state = learn_state(formula, data, family, df_kind, extrapolation)
         design = Design.from_json(state["design"])
@@ -131,21 +99,17 @@ class AdditiveModel(ReadingMethods, keras.Model):
         inputs = {tensor.name: tensor for tensor in graph.inputs.values()}
         self.network = keras.Model(inputs, graph.response, name=f"{name}_network")
         self.from_encoded = keras.Function(graph.encoded, graph.response)
-        self.posterior: Posterior | None = None
-        variances = None
-        if largest_block(design).size <= LARGEST_BLOCK:
-            self.posterior, variances = build_posterior(graph, design, room)
+        posterior = build_posterior(graph, design, room) if can_have_posterior(design) else (None, None)
+        self.posterior: Posterior | None = posterior[0]
+        orders = (order for layout in design.layout.values() for order in layout.orders)
+        interactions = [self.get_layer(name) for name in dict.fromkeys(own.name for own in orders)]
+        last = FitResult.from_json(state["fit"]) if state.get("fit") else None
+        self._fits = FitState(self.fitted_layers(), interactions, self.posterior, last)
         response = Expression.from_json(state["response"])
         self._reader = RowReader(design, self.family, response, extrapolation, Encoder(graph))
-        self._outputs = Outputs(graph, design, self.posterior, variances, self._starts_in_use)
-        fit = state.get("fit")
-        self._last_fit = None if fit is None else FitResult.from_json(fit)
-        self._sample: Sample | None = None
-        self._traced: dict[str, tuple[int, ...]] = {}
+        self._outputs = predicting.Outputs(graph, design, posterior, self._fits.starts_in_use)
         self.built = True
         self.compile()
-
-    # What the model knows
 
     @property
     def response(self) -> Expression:
@@ -186,18 +150,7 @@ class AdditiveModel(ReadingMethods, keras.Model):
     @property
     def starts(self) -> int:
         """Number of fits whose factors the model has, side by side."""
-        if self.posterior is not None and self.posterior.is_known:
-            return self.posterior.starts_in_use
-        return max((layer.starts_in_use for layer in self._layers_with_room()), default=1)
-
-    def _layers_with_room(self) -> list[Any]:
-        """The layers that know in Python how many starts are in use."""
-        orders = (order for layout in self.design.layout.values() for order in layout.orders)
-        interactions = [self.get_layer(name) for name in dict.fromkeys(own.name for own in orders)]
-        return interactions + ([] if self.posterior is None else [self.posterior])
-
-    def _starts_in_use(self) -> tuple[int, ...]:
-        return tuple(layer.starts_in_use for layer in self._layers_with_room())
+        return self._fits.starts
 
     @property
     def is_fitted(self) -> bool:
@@ -205,35 +158,23 @@ class AdditiveModel(ReadingMethods, keras.Model):
         return bool(float(self.predictor.fitted))
 
     @property
-    def last_fit(self) -> FitResult | None:
-        """The last fit of this model, finished or not, if the weights are still those of its end."""
-        last = self._last_fit
-        return last if last is not None and last.weights_hash == self.weights_hash() else None
-
-    @property
     def fit_result(self) -> FitResult | None:
         """How the fit went that set the weights; None where none of this model did, to its end."""
-        last = self.last_fit
-        return last if last is not None and last.finished else None
+        return self._fits.result
 
     @property
     def sample(self) -> Sample | None:
         """Some of the rows of that fit; None after loading: a file holds no rows."""
-        return None if self._sample is None or self.fit_result is None else self._sample
+        return self._fits.sample
 
     def keep_fit(self, result: FitResult, sample: Sample | None) -> None:
         """Keep what a fit leaves behind: its result in the model's files, rows in memory only."""
         self.predictor.fitted.assign(1.0)
-        self._last_fit = replace(result, weights_hash=self.weights_hash())
-        self._sample = sample
+        self._fits.keep(result, sample)
 
     def fitted_layers(self) -> list[keras.Layer]:
         """The layers whose weights a fit sets."""
-        return [self.predictor, *(self.get_layer(name) for name in self._graph.contributions)]
-
-    def weights_hash(self) -> str:
-        """A short text that differs where weights do."""
-        return hash_weights(self.fitted_layers())
+        return [layer for layer in self.network.layers if layer.weights]
 
     @property
     def encoded_names(self) -> list[str]:
@@ -243,8 +184,6 @@ class AdditiveModel(ReadingMethods, keras.Model):
     def read_inputs(self, data: Any) -> dict[str, np.ndarray]:
         """The model's raw columns of some data, checked."""
         return read_inputs(self.design, data, self.extrapolation)
-
-    # What Keras asks of a model
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> keras.Layer:
         """A layer of the network, by name or index; the posterior by name."""
@@ -261,9 +200,8 @@ class AdditiveModel(ReadingMethods, keras.Model):
         if isinstance(inputs, Mapping):
             return self.network.call(inputs, training=training, mask=mask)
         if not isinstance(inputs, tuple | list):
-            raise DataError(
-                f"A call takes a dict of tensors, not a {type(inputs).__name__}. Use `predict`."
-            )
+            kind = type(inputs).__name__
+            raise DataError(f"A call takes a dict of tensors, not a {kind}. Use `predict`.")
         return self.from_encoded(list(inputs))
 
     def compile(
@@ -280,17 +218,8 @@ class AdditiveModel(ReadingMethods, keras.Model):
         Training runs on encoded rows, which hold no texts, so it is compiled by default.
         """
         self.own_compile = optimizer is not None or loss is not None
-        weighted_metrics = weighted_metrics or [Deviance(self.family)]
-        watched = any(isinstance(metric, Deviance) for metric in weighted_metrics)
-        self.monitor = "deviance" if watched else "loss"
-        super().compile(
-            optimizer=optimizer or make_optimizer(),
-            loss=loss or HalfDeviance(self.family, self.predictor.dispersion_unit),
-            metrics=metrics,
-            weighted_metrics=weighted_metrics,
-            jit_compile=jit_compile,
-            **kwargs,
-        )
+        arguments, self.monitor = compile_arguments(self, optimizer, loss, weighted_metrics)
+        super().compile(**arguments, metrics=metrics, jit_compile=jit_compile, **kwargs)
         # A saved model has its optimizer's variables, fitted or not: loading expects them.
         self.optimizer.build(self.trainable_variables)
 
@@ -298,19 +227,14 @@ class AdditiveModel(ReadingMethods, keras.Model):
         return {**super().get_compile_config(), "own_compile": self.own_compile}
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
-        rest = {key: value for key, value in config.items() if key != "own_compile"}
-        arguments = keras.saving.deserialize_keras_object(rest)
-        if isinstance(arguments.get("loss"), HalfDeviance):
-            arguments["loss"] = None  # that of the scale that this model has
+        arguments, own = read_compile_config(config)
         self.compile(**arguments)
-        self.own_compile = bool(config.get("own_compile"))
+        self.own_compile = own
 
     def train_on_batch(self, *args: Any, **kwargs: Any) -> Any:
         """`keras.Model.train_on_batch` on a dict of raw columns; ends what intervals rest on."""
         if not self.scale:
-            raise DataError(
-                "The model has not seen its response yet: call `fit` before `train_on_batch`."
-            )
+            raise DataError("The model has not seen its response yet: call `fit` before this.")
         forget_posterior(self)
         self.predictor.fitted.assign(1.0)
         return super().train_on_batch(*args, **kwargs)
@@ -318,30 +242,22 @@ class AdditiveModel(ReadingMethods, keras.Model):
     def set_weights(self, weights: Any) -> None:
         """`keras.Model.set_weights`, with the posterior."""
         super().set_weights(weights)
-        for layer in self._layers_with_room():
-            layer.refresh()
+        self._fits.refresh()
+
+    # Keras' own functions are traced again where other starts are in use.
 
     def make_train_function(self, force: bool = False) -> Any:
-        """Keras' own; made again where other starts are in use."""
-        return super().make_train_function(force or self._has_other_starts("train"))
+        return super().make_train_function(force or self._fits.is_traced_anew("train"))
 
     def make_test_function(self, force: bool = False) -> Any:
-        """Keras' own; made again where other starts are in use."""
-        return super().make_test_function(force or self._has_other_starts("test"))
+        return super().make_test_function(force or self._fits.is_traced_anew("test"))
 
     def make_predict_function(self, force: bool = False) -> Any:
-        """Keras' own; made again where other starts are in use."""
-        return super().make_predict_function(force or self._has_other_starts("predict"))
-
-    def _has_other_starts(self, function: str) -> bool:
-        """Whether other starts are in use than when a function was traced last."""
-        used = self._starts_in_use()
-        before, self._traced = self._traced, {**self._traced, function: used}
-        return before.get(function) != used
+        return super().make_predict_function(force or self._fits.is_traced_anew("predict"))
 
     def load_weights(self, filepath: Any, skip_mismatch: bool = False, **kwargs: Any) -> None:
         """`keras.Model.load_weights`, with the posterior; where they do not fit nothing changes."""
-        with loading_weights(self, filepath):
+        with files.loading_weights(self, filepath):
             super().load_weights(filepath, skip_mismatch=skip_mismatch, **kwargs)
 
     def fit(  # type: ignore[override]
@@ -403,7 +319,7 @@ class AdditiveModel(ReadingMethods, keras.Model):
             validation_batch_size, validation_freq, solver, restarts,
             self.seed if seed is None else seed,
         )  # fmt: skip
-        return run_fit(self, self._reader, request)
+        return run_fit(self, self._reader, self._fits, request)
 
     def predict(  # type: ignore[override]
         self,
@@ -437,10 +353,10 @@ class AdditiveModel(ReadingMethods, keras.Model):
         Returns:
             `(n,)` array, or a data frame.
         """
-        request = PredictRequest(
+        request = predicting.PredictRequest(
             x, batch_size, verbose, steps, callbacks, type, interval, method, calibration
         )
-        return run_predict(self, self._reader, self._outputs, request, super().predict)
+        return predicting.run_predict(self, self._reader, self._outputs, request, super().predict)
 
     def evaluate(  # type: ignore[override]
         self,
@@ -452,28 +368,16 @@ class AdditiveModel(ReadingMethods, keras.Model):
         **kwargs: Any,
     ) -> Any:
         """`keras.Model.evaluate` on a data frame, dict or dataset; loss and mean deviance."""
-        if "_use_cached_eval_dataset" in kwargs:
-            # Keras itself, between two epochs of `fit`, with rows that are encoded already.
-            self._eval_epoch_iterator.steps_per_execution = 1
-            rows = x
-        else:
-            check_verbose(verbose)
-            check_whole(1, batch_size=batch_size, steps=kwargs.get("steps"))
-            check_unknown(kwargs, ("steps", "callbacks", "return_dict"), "evaluate()")
-            check_callbacks(kwargs.get("callbacks"))
-            rows = self._reader.with_response(x, y, sample_weight)
-            if not self.scale:
-                raise NotFittedError("The model has not seen its response yet: call `fit` first.")
-            if isinstance(rows, Rows):
-                rows = batch_rows(rows.with_mean_weight_1().as_tuple(), batch_size or PREDICTION_ROWS)
-        with own_errors(), one_step_an_execution(self):
+        given = x, y, sample_weight
+        rows = predicting.evaluation_rows(self, self._reader, given, batch_size, verbose, kwargs)
+        with own_errors(), predicting.one_step_an_execution(self):
             return super().evaluate(rows, verbose=verbose, **kwargs)
 
     def save(
         self, filepath: Any, overwrite: bool = True, zipped: bool | None = None, **kwargs: Any
     ) -> None:
         """Save as `.keras`; an interrupted save leaves the file that was there before."""
-        check_save(filepath, overwrite)
+        files.check_save(filepath, overwrite)
         with written_whole(filepath) as path:
             super().save(str(path), zipped=zipped, **kwargs)
 
@@ -484,39 +388,26 @@ class AdditiveModel(ReadingMethods, keras.Model):
         `terms` returns the contribution of each term and, after a variational fit, `uncertainty` the
         standard error of the link and the dispersion. An interrupted export leaves what was there.
         """
-        check_export(kwargs)
+        files.check_export(kwargs)
         endpoints = self._outputs.endpoints(with_uncertainty=self.has_posterior)
         with written_whole(filepath, folder_with="saved_model.pb") as path:
             export_saved_model(self._graph.inputs, endpoints, path)
 
     def get_config(self) -> dict[str, Any]:
         return {
-            "format_version": FORMAT_VERSION,
+            "format_version": files.FORMAT_VERSION,
             "formula": self.formula,
             "family": self.family.to_json(),
             "df_kind": self.df_kind,
             "extrapolation": self.extrapolation,
             "seed": self.seed,
-            "state": self._state(),
+            "state": files.state_of(self, self._fits.to_json()),
             "name": self.name,
-        }
-
-    def _state(self) -> dict[str, Any]:
-        """What was learned, as JSON."""
-        known = self.scale > 0
-        return {
-            "formula": self.formula,
-            "response": self.response.to_json(),
-            "design": json.loads(json.dumps(self.design.to_json())),  # no tuples
-            "shift": self.shift if known else None,
-            "scale": self.scale if known else None,
-            "starts": self.room,
-            "fit": None if self._last_fit is None else self._last_fit.to_json(),
         }
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> AdditiveModel:
-        with reading_config(config):
+        with files.reading_config(config):
             return cls(**{key: value for key, value in config.items() if key != "format_version"})
 
     def __repr__(self) -> str:

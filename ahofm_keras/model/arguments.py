@@ -9,9 +9,11 @@ import keras
 import numpy as np
 import pandas as pd
 
+from ahofm_keras.bases import EXTRAPOLATIONS
 from ahofm_keras.data import type_name
 from ahofm_keras.errors import DataError, did_you_mean
-from ahofm_keras.families import Family
+from ahofm_keras.families import Family, get_family
+from ahofm_keras.penalties import DF_KINDS
 
 
 def check_order(formula: Any, data: Any, family: Any) -> None:
@@ -39,6 +41,26 @@ def check_order(formula: Any, data: Any, family: Any) -> None:
         f"The formula comes first, then the data with the response among its columns: `{example}`{known}"
         f" Received: {type_name(formula)} in the place of the formula."
     )
+
+
+def check_construction(
+    formula: Any,
+    data: Any,
+    family: Any,
+    df_kind: Any,
+    extrapolation: Any,
+    seed: Any,
+    others: Mapping[str, Any],
+) -> None:
+    """The arguments of `AdditiveModel`, where they are described; others are those of a Keras layer."""
+    check_order(formula, data, family)
+    get_family(family)
+    check_choice("df_kind", df_kind, DF_KINDS)
+    check_choice("extrapolation", extrapolation, EXTRAPOLATIONS)
+    check_given(0, seed=seed)
+    known = ("formula", "data", "family", "df_kind", "extrapolation", "seed", "starts", "name")
+    unknown = {key: value for key, value in others.items() if key not in ("trainable", "dtype")}
+    check_unknown(unknown, known, "AdditiveModel()")
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:

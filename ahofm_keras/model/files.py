@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -17,6 +18,26 @@ from ahofm_keras.model.arguments import check_unknown
 FORMAT_VERSION = 5
 _LINE = 150
 _FACTS = ("formula", "response", "design", "shift", "scale", "starts")
+
+
+def state_of(model: Any, fit: Any) -> dict[str, Any]:
+    """What a model has learned, as JSON.
+
+    Args:
+        model: an `AdditiveModel`.
+        fit: its last fit, as JSON.
+    """
+    known = model.scale > 0
+    return {
+        "formula": model.formula,
+        "response": model.response.to_json(),
+        # Keras writes tuples in a form of its own; as JSON there are only lists.
+        "design": json.loads(json.dumps(model.design.to_json())),
+        "shift": model.shift if known else None,
+        "scale": model.scale if known else None,
+        "starts": model.room,
+        "fit": fit,
+    }
 
 
 def check_save(filepath: Any, overwrite: bool) -> None:
@@ -117,7 +138,7 @@ def loading_weights(model: Any, filepath: Any) -> Iterator[None]:
         if not misfit:
             raise
         raise DataError(
-            f"The weights in {str(filepath)!r} have other shapes than those of this model. Make the "
-            "model with the formula, the data and the `starts` of the one that they come from; a file "
-            "of `model.save` needs none of them."
+            f"The weights in {str(filepath)!r} have other shapes than those of this model. Make "
+            "the model with the formula, the data and the `starts` of the one that they come from; a "
+            "file of `model.save` needs none of them."
         ) from error

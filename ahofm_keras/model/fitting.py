@@ -24,6 +24,7 @@ from ahofm_keras.model.arguments import (
     check_whole,
 )
 from ahofm_keras.model.fit_result import FitResult, hash_rows, measure_fit
+from ahofm_keras.model.fit_state import FitState
 from ahofm_keras.model.reading import check_varies, split_off
 from ahofm_keras.model.response import learn_expression_of_response, learn_units_of_response
 from ahofm_keras.model.rows import RowReader
@@ -102,12 +103,15 @@ class FitRequest:
             print(message)
 
 
-def run_fit(model: Any, reader: RowReader, request: FitRequest) -> keras.callbacks.History:
+def run_fit(
+    model: Any, reader: RowReader, fits: FitState, request: FitRequest
+) -> keras.callbacks.History:
     """Fit a model as asked.
 
     Args:
         model: an `AdditiveModel`.
         reader: of the model's rows.
+        fits: what the model knows of earlier ones.
         request: what the user asked for.
     """
     request.check(model.family)
@@ -123,14 +127,14 @@ def run_fit(model: Any, reader: RowReader, request: FitRequest) -> keras.callbac
         with own_errors():
             return SOLVERS[solver](model, job).history
     mark = hash_rows(rows, request.class_weight) if isinstance(rows, Rows) else None
-    with _interruptions_noted(model, solver, mark):
+    with _interruptions_noted(model, fits, solver, mark):
+        _look_back(model, fits, mark, request, solver)
         return _run(model, reader, request, job, solver, mark)
 
 
 def _run(
     model: Any, reader: RowReader, request: FitRequest, job: FitJob, solver: str, mark: str | None
 ) -> keras.callbacks.History:
-    _look_back(model, mark, request, solver)
     if request.restarts == AUTO and _may_average(model, job.training, request, solver):
         job = replace(job, restarts=_most_starts(model, job.training) - 1, until_agreed=True)
     laplace = solver != VARIATIONAL and can_have_laplace(model, job)
@@ -162,15 +166,15 @@ def _source_of_posterior(model: Any, solver: str) -> str | None:
 
 
 @contextmanager
-def _interruptions_noted(model: Any, solver: str, mark: str | None) -> Iterator[None]:
+def _interruptions_noted(model: Any, fits: FitState, solver: str, mark: str | None) -> Iterator[None]:
     """A fit that is interrupted, or fails, leaves no result of an earlier one beside other weights."""
-    weights, fitted = model.weights_hash(), float(model.predictor.fitted)
+    weights, fitted = fits.weights_hash(), float(model.predictor.fitted)
     model.predictor.fitted.assign(1.0)  # so it is in what callbacks save
     try:
         yield
     except BaseException:
         model.predictor.fitted.assign(fitted)
-        if model.weights_hash() != weights:
+        if fits.weights_hash() != weights:
             source = _source_of_posterior(model, solver)
             unfinished = FitResult(
                 solver, 0, 0.0, False, (), posterior=source, rows_hash=mark, finished=False
@@ -292,7 +296,7 @@ def _most_starts(model: Any, training: Rows | tf.data.Dataset) -> int:
     return min(model.room, most_starts(len(training))) if isinstance(training, Rows) else 1
 
 
-def _look_back(model: Any, mark: str | None, request: FitRequest, solver: str) -> None:
+def _look_back(model: Any, fits: FitState, mark: str | None, request: FitRequest, solver: str) -> None:
     """Of an earlier fit, keep only what may be gone on from.
 
     What was switched off on other rows may be needed on these, so the variational solver starts anew
@@ -301,11 +305,12 @@ def _look_back(model: Any, mark: str | None, request: FitRequest, solver: str) -
 
     Args:
         model: to be fitted.
+        fits: what it knows of earlier ones.
         mark: tells the rows from others.
         request: what the user asked for.
         solver: its name.
     """
-    last = model.last_fit
+    last = fits.last
     other = last is not None and last.rows_hash not in (None, mark)
     if solver != VARIATIONAL:
         if other and not request.asks_for_starts:

@@ -21,6 +21,7 @@ from ahofm_keras.model.arguments import (
     check_callbacks,
     check_choice,
     check_level,
+    check_unknown,
     check_verbose,
     check_whole,
 )
@@ -42,8 +43,7 @@ class Outputs:
     Args:
         graph: of the model.
         design: of the model.
-        posterior: of the model, or None.
-        variances: tensor `(n, 2)` of the predictor, where there is a posterior.
+        posterior: layer of the model and tensor `(n, 2)` of its variances; None where there is none.
         starts_in_use: of each layer that has room for several; they leave others out.
     """
 
@@ -51,15 +51,13 @@ class Outputs:
         self,
         graph: Graph,
         design: Design,
-        posterior: Posterior | None,
-        variances: Any,
+        posterior: tuple[Posterior | None, Any],
         starts_in_use: Callable[[], tuple[int, ...]],
     ) -> None:
         self._starts_in_use = starts_in_use
         self._graph = graph
         self._design = design
-        self._posterior = posterior
-        self._variances = variances
+        self._posterior, self._variances = posterior
         self._functions: dict[tuple[Any, ...], Any] = {}
 
     def mean(self) -> dict[str, Any]:
@@ -298,3 +296,28 @@ def run_predict(
     if request.type == "terms":
         return with_index(terms_frame(predicted, model.intercept), x)
     return predicted[request.type]
+
+
+def evaluation_rows(
+    model: Any,
+    reader: RowReader,
+    given: tuple[Any, Any, Any],
+    batch_size: int | None,
+    verbose: Any,
+    others: dict[str, Any],
+) -> Any:
+    """Batches for `keras.Model.evaluate`, from the arguments of `AdditiveModel.evaluate`, checked."""
+    if "_use_cached_eval_dataset" in others:
+        # Keras itself, between two epochs of `fit`, with rows that are encoded already.
+        model._eval_epoch_iterator.steps_per_execution = 1
+        return given[0]
+    check_verbose(verbose)
+    check_whole(1, batch_size=batch_size, steps=others.get("steps"))
+    check_unknown(others, ("steps", "callbacks", "return_dict"), "evaluate()")
+    check_callbacks(others.get("callbacks"))
+    rows = reader.with_response(*given)
+    if not model.scale:
+        raise NotFittedError("The model has not seen its response yet: call `fit` first.")
+    if not isinstance(rows, Rows):
+        return rows
+    return batch_rows(rows.with_mean_weight_1().as_tuple(), batch_size or PREDICTION_ROWS)

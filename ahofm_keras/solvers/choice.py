@@ -96,6 +96,11 @@ def largest_block(design: Design) -> BlockSize:
     return max([_linear_block(design), *_factor_blocks(design)], key=lambda block: block.size)
 
 
+def can_have_posterior(design: Design) -> bool:
+    """Whether all coefficients are in blocks, small enough for their covariances to be computed."""
+    return not only_for_mini_batches(design) and largest_block(design).size <= LARGEST_BLOCK
+
+
 def _linear_block(design: Design) -> BlockSize:
     """Intercept, linear terms, smooths and tensor products, which are solved for jointly."""
     layout = design.layout.only

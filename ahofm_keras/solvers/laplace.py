@@ -14,7 +14,6 @@ import numpy as np
 
 from ahofm_keras.families import HalfDeviance
 from ahofm_keras.solvers.blocks import Block, Spread, make_groups, make_linear_block
-from ahofm_keras.solvers.choice import LARGEST_BLOCK, largest_block
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.job import FitJob, Rows
 from ahofm_keras.solvers.posterior import write_posterior
@@ -30,7 +29,7 @@ def can_have_laplace(model: Any, job: FitJob) -> bool:
     """Whether rows are in memory, blocks small enough, and the loss is the family's own."""
     return (
         isinstance(job.training, Rows)
-        and largest_block(model.design).size <= LARGEST_BLOCK
+        and model.posterior is not None
         and isinstance(model.loss, HalfDeviance)
     )
 

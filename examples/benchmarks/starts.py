@@ -39,11 +39,12 @@ def fit(rows: Split, order: int, seed: int, restarts: int | str) -> tuple[np.nda
     import ahofm_keras as ak
 
     keras.utils.clear_session(free_memory=True)
-    model: Any = ak.AdditiveModel(f"{rows.response} ~ ahofm(., D={order})", rows.train)
+    starts = restarts if restarts == "auto" else int(restarts) + 1
+    model: Any = ak.AdditiveModel(f"{rows.response} ~ ahofm(., D={order})", rows.train, starts=starts)
     model.fit(rows.train, restarts=restarts, seed=seed, verbose=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ak.AhofmWarning)  # test rows outside the training range
-        return model.predict(rows.test), model.design.starts
+        return model.predict(rows.test), model.starts
 
 
 def compare(rows: Split, order: int) -> list[float]:

@@ -169,3 +169,17 @@ def test_weights_that_were_set_are_no_start(data: pd.DataFrame) -> None:
     model = ak.AdditiveModel(FORMULA, data)
     model.set_weights([2.0 * weight + 1.0 for weight in model.get_weights()])
     assert np.isfinite(model.predict(data)).all()
+
+
+def test_intervals_have_the_noise_of_the_last_fit(data: pd.DataFrame) -> None:
+    """Predicted once, fitted to noisier rows, and predicted again."""
+    name = str(ak.AdditiveModel(FORMULA, data).response)
+    noise = 10 * data[name].std() * np.random.default_rng(0).normal(size=len(data))
+    noisy = data.assign(**{name: data[name] + noise})
+    model, new = ak.AdditiveModel(FORMULA, data), ak.AdditiveModel(FORMULA, data)
+    model.fit(data, verbose=0)
+    model.predict(data, interval=0.9)
+    for own in (model, new):
+        own.fit(noisy, verbose=0)
+    found, expected = (own.predict(data, interval=0.9) for own in (model, new))
+    pd.testing.assert_frame_equal(found, expected)

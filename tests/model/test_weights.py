@@ -13,8 +13,7 @@ import pytest
 import tensorflow as tf
 
 import ahofm_keras as ak
-from ahofm_keras.model import additive
-from ahofm_keras.solvers import SOLVERS
+from ahofm_keras.solvers import SOLVERS, choice
 from tests.model.short_fits import fit, new_model
 
 FORMULA = "gaussian ~ s(x1) + ahofm(x1, x2, D=2, F=2, df=5)"
@@ -48,9 +47,9 @@ def test_loaded_weights_have_their_posterior(
 def test_blocks_that_no_solver_takes_have_no_posterior(
     frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(additive, "LARGEST_BLOCK", 20)
+    monkeypatch.setattr(choice, "LARGEST_BLOCK", 20)
     assert ak.AdditiveModel("gaussian ~ s(x1, k=20)", frame).posterior is not None
-    monkeypatch.setattr(additive, "LARGEST_BLOCK", 19)
+    monkeypatch.setattr(choice, "LARGEST_BLOCK", 19)
     assert ak.AdditiveModel("gaussian ~ s(x1, k=20)", frame).posterior is None
 
 
