@@ -27,8 +27,8 @@ def are_enough(engine: Engine, states: Sequence[State]) -> bool:
     """Whether the average of more fits than those that ended in some states would be hardly better."""
     if len(states) < 2:
         return False
-    sums = engine.store.reduce(tasks.disagreement, states[-1], tuple(states))
-    return do_agree(*sums, len(states), engine.settings.agreement)
+    spread, missed = engine.store.reduce(tasks.disagreement, states[-1], tuple(states))
+    return do_agree(spread, missed, len(states), engine.settings.agreement)
 
 
 def do_agree(spread: float, missed: float, starts: int, agreement: float) -> bool:

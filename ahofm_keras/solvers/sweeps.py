@@ -118,10 +118,10 @@ def _warn_of_doubts(engine: Engine, state: State) -> None:
     """What a reader of the fit should know."""
     _warn_of_separation(engine, state)
     if state.stalled:
+        last = "sweep" if state.stalled == 1 else f"{state.stalled} sweeps"
         warn(
-            f"{STALLED}: in its last {state.stalled} sweeps no step, however short, led to a better "
-            "state, so nothing says that it has converged. Leave rare levels or outliers out, or use "
-            "fewer terms."
+            f"{STALLED}: in its last {last} no step, however short, led to a better state, so nothing "
+            "says that it has converged. Leave rare levels or outliers out, or use fewer terms."
         )
     if not engine.is_in_range(state):
         warn(
