@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import log, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -150,7 +151,7 @@ class BlockPrior:
         ends: np.ndarray = self.parameters[:, -1] > self.shape.highest[:, -1] - _AT_THE_END
         return ends
 
-    @property
+    @cached_property
     def is_off(self) -> np.ndarray:
         """`(G,)`, which groups with a price are switched off."""
         return (self.shape.prices > 0) & self.at_the_end
@@ -171,7 +172,7 @@ class BlockPrior:
             added = known[:, -1] + np.log(tied)
             left = -np.expm1(np.minimum(added - known[:, 0], 0.0))
             own = known[:, 0] + np.log(np.maximum(left, 0.0))
-        lowest = self.start[:, 0] - self.settings.smoothing_range  # all of lambda is what tau adds
+        lowest = self.shape.lowest[:, 0]  # all of lambda is what tau adds
         parameters[:, 0] = np.where(tied > 0, np.maximum(own, lowest), known[:, 0])
         return self.at(parameters)
 
@@ -272,7 +273,7 @@ class BlockPrior:
         # the evidence it would keep all others from moving.
         low = np.minimum(self.lowest(system.dispersion), self.parameters)
         for _ in range(self.settings.step_halvings if step.any() else 0):
-            trial = np.clip(self.parameters + step, low, self.shape.highest)
+            trial = np.minimum(np.maximum(self.parameters + step, low), self.shape.highest)
             candidate = self.at(np.where(self.free, trial, self.parameters)).solve(system)
             if candidate.evidence >= solution.evidence:
                 return candidate
@@ -281,8 +282,7 @@ class BlockPrior:
 
     def lowest(self, dispersion: float) -> np.ndarray:
         """`(G, D + 1)`, how low the parameters may be."""
-        lowest = self.start - self.settings.smoothing_range
-        return np.maximum(lowest, self.shape.least + min(np.log(dispersion), 0.0))
+        return np.maximum(self.shape.lowest, self.shape.least + min(log(dispersion), 0.0))
 
     def _newton(self, solution: Solution, dispersion: float) -> np.ndarray:
         """The step `(G, D + 1)`; where the evidence is not concave, along |curvature|."""
@@ -306,9 +306,9 @@ class BlockPrior:
         1/2 A^-1 o (A^-1 + 2 mean mean' / dispersion) - 1/2 diag(1 / q^2); those of the price of degrees
         of freedom, c g / (g + q), are -c g / (g + q)^2 and 2 c g / (g + q)^3.
         """
-        proper, precisions = self.shape.penalised, self.precisions
-        inverse = np.where(proper, 1 / np.where(proper, precisions, 1.0), 0.0)
-        mean = solution.mean / np.sqrt(dispersion)
+        precisions = self.precisions
+        inverse = self.shape.penalised / np.where(self.shape.penalised, precisions, 1.0)
+        mean = solution.mean / sqrt(dispersion)
         slope = (inverse - solution.inverse.diagonal() - mean**2) / 2
         curvature = np.multiply.outer(mean, mean)
         curvature *= 2
