@@ -204,12 +204,6 @@ class BlockPrior:
         parameters[group, -1] = self.shape.highest[group, -1]
         return self.at(parameters)
 
-    def straight(self) -> BlockPrior:
-        """To start from on the smooth side: what a lambda penalises has no effect."""
-        parameters = self.start.copy()
-        parameters[:, :-1] += np.where(self.free[:, :-1], self.settings.straight, 0.0)
-        return self.at(parameters)
-
     # The posterior ------------------------------------------------------------------------------------
 
     def solve(self, system: System, precision: Precision | None = None) -> Solution:
@@ -287,7 +281,7 @@ class BlockPrior:
     def _newton(self, solution: Solution, dispersion: float) -> np.ndarray:
         """The step `(G, D + 1)`; where the evidence is not concave, along |curvature|."""
         step = np.zeros(self.free.size)
-        # What is switched off stays off until the smoothing is reoptimised.
+        # What is switched off stays off until the smoothing is reset.
         free = np.flatnonzero(self.free & ~self.is_off[:, None])
         if len(free):
             gradient, hessian = self._derivatives(solution, dispersion)
@@ -327,6 +321,17 @@ class BlockPrior:
         hessian = chain @ curvature @ chain.T
         hessian.flat[:: len(hessian) + 1] += gradient
         return gradient, hessian
+
+
+def reset_smoothing(solution: Solution, system: System) -> Solution:
+    """The smoothing of all groups from where it started, if that ends in a better optimum.
+
+    At a large tau, and at a large lambda, the evidence is flat: steps do not lead back from there.
+    """
+    prior, settings = solution.prior, solution.prior.settings
+    start = prior.at(prior.start)
+    candidate = start.newton_steps(system, settings.reset_steps, settings.reset_gain)
+    return candidate if candidate.evidence >= solution.evidence else solution
 
 
 def switch_off(solution: Solution, system: System, log_prior_odds: float = 0.0) -> Solution:

@@ -16,7 +16,7 @@ from itertools import product
 import numpy as np
 
 from ahofm_keras.solvers.priors import BlockPrior, Solution, System
-from ahofm_keras.solvers.reoptimise import left_for
+from ahofm_keras.solvers.single_group import left_for
 
 
 def smoothing_covariance(solution: Solution, gram: np.ndarray, dispersion: float) -> np.ndarray:

@@ -46,14 +46,9 @@ SWITCHES: dict[str, dict[str, Any]] = {
     "no pruning at all": {"moves_off": ("prune factors", "prune orders")},
     "no drop idle": {"moves_off": ("drop idle",)},
     "no main effects only": {"moves_off": ("main effects only",)},
-    "no reoptimise": {"moves_off": ("reoptimise smoothing",)},
     "no reset": {"moves_off": ("reset smoothing",)},
-    "neither": {"moves_off": ("reoptimise smoothing", "reset smoothing")},
     "no moves": {
-        "moves_off": (
-            "grow", "prune factors", "prune orders", "main effects only", "reoptimise smoothing",
-            "reset smoothing",
-        )
+        "moves_off": ("grow", "prune factors", "prune orders", "main effects only", "reset smoothing")
     },
     "log_prior_odds 1": {"log_prior_odds": 1.0},
     "log_prior_odds 4": {"log_prior_odds": 4.0},
