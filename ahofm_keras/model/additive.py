@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from ahofm_keras.errors import DataError
-from ahofm_keras.families import get_family
+from ahofm_keras.families import Family, get_family
 from ahofm_keras.layers import Posterior, Predictor
 from ahofm_keras.model import files, predicting
 from ahofm_keras.model.arguments import check_construction

@@ -91,7 +91,7 @@ def sweep(
     state: State,
     worth: Callable[[State], float],
     newton_steps: int = 0,
-    reoptimise: bool = False,
+    prune_linear: bool = False,
     log_prior_odds: float = 0.0,
 ) -> State:
     """One sweep; for other families than the gaussian at current weights, and damped if too long.
@@ -100,11 +100,11 @@ def sweep(
         engine: of the fit.
         state: where it begins.
         worth: what may not fall, per row.
-        newton_steps, reoptimise, log_prior_odds: of `Engine.sweep`.
+        newton_steps, prune_linear, log_prior_odds: of `Engine.sweep`.
     """
 
     def whole(state: State) -> State:
-        return engine.sweep(state, newton_steps, reoptimise, log_prior_odds)
+        return engine.sweep(state, newton_steps, prune_linear, log_prior_odds)
 
     if engine.family.is_linear:
         return whole(state)

@@ -25,15 +25,14 @@ from ahofm_keras.solvers.chunks import Response
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.solvers.kernels import get_kernels
 from ahofm_keras.solvers.precision import Precision
-from ahofm_keras.solvers.priors import System, switch_off
-from ahofm_keras.solvers.reoptimise import reoptimise_groups, reset_smoothing
+from ahofm_keras.solvers.priors import System, reset_smoothing, switch_off
 from ahofm_keras.solvers.settings import Settings, current_settings
 from ahofm_keras.solvers.state import Rough, State, Working
 from ahofm_keras.solvers.store import InMemoryRows, RowStore, Task
 from ahofm_keras.terms import Design
 
-# Names of what `Settings.moves_off` may hold of the updates of the linear block.
-RESET, REOPTIMISE = "reset smoothing", "reoptimise smoothing"
+# What `Settings.moves_off` may hold of the updates of the linear block.
+_RESET = "reset smoothing"
 
 
 class Engine:
@@ -113,7 +112,7 @@ class Engine:
         self,
         state: State,
         newton_steps: int = 0,
-        reoptimise: bool = False,
+        prune_linear: bool = False,
         log_prior_odds: float = 0.0,
     ) -> State:
         """All blocks once.
@@ -121,38 +120,33 @@ class Engine:
         Args:
             state: where it begins.
             newton_steps: on the smoothing of each block.
-            reoptimise: whether smooths and tensor products that were switched off may come back,
-                straight ones bend.
+            prune_linear: whether tensor products that are not worth their price are switched off.
             log_prior_odds: a factor of a feature that the evidence gains less from is switched off.
         """
         state = state.keeping(conceded=0.0, stalled=0)
         for index, group in enumerate(state.groups):
             for feature in range(len(group.blocks)):
                 state = self.update_factors(state, index, feature, newton_steps, log_prior_odds)
-        return self.update_dispersion(self.update_linear(state, newton_steps, reoptimise))
+        return self.update_dispersion(self.update_linear(state, newton_steps, prune_linear))
 
     def update_linear(
-        self, state: State, newton_steps: int = 0, reoptimise: bool = False, reset: bool = False
+        self, state: State, newton_steps: int = 0, prune: bool = False, reset: bool = False
     ) -> State:
         """Intercept, linear terms, smooths and tensor products, jointly.
 
         Args:
             state: where it begins.
             newton_steps: on the smoothing.
-            reoptimise: whether the smoothing of each of them may be another, with the others as they
-                are.
+            prune: whether tensor products that are not worth their price are switched off.
             reset: whether the smoothing of all of them may be another.
         """
         block, gram = state.linear, state.gram
         system = System(gram, self.store.reduce(tasks.linear_sums, state), state.dispersion)
         precision = _known_precision(block, gram)
         prior = block.prior if precision else block.prior.seeing(gram)
-        off = self.settings.moves_off
-        reset, reoptimise = reset and RESET not in off, reoptimise and REOPTIMISE not in off
-        if reset or reoptimise:
+        if prune or (reset and _RESET not in self.settings.moves_off):
             solution = prior.solve(system, precision)
-            solution = reset_smoothing(solution, system) if reset else solution
-            solution = reoptimise_groups(solution, system) if reoptimise else solution
+            solution = switch_off(solution, system) if prune else reset_smoothing(solution, system)
             prior, precision = solution.prior, solution.precision
         solution = prior.newton_steps(system, newton_steps, precision=precision)
         return replace(state, linear=block.solved(solution, state.dispersion, gram))

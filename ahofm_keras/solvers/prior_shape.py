@@ -73,6 +73,11 @@ class PriorShape:
         return self.start + self.settings.smoothing_range
 
     @cached_property
+    def lowest(self) -> np.ndarray:
+        """`(G, D + 1)`, how low the parameters may be where the prior variance has no bound."""
+        return self.start - self.settings.smoothing_range
+
+    @cached_property
     def chain(self) -> np.ndarray:
         """`(G, D + 1, m)`, what a unit of each parameter adds to the precisions."""
         own: np.ndarray = np.arange(len(self.free))[:, None] == self.groups

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import log, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -150,7 +151,7 @@ class BlockPrior:
         ends: np.ndarray = self.parameters[:, -1] > self.shape.highest[:, -1] - _AT_THE_END
         return ends
 
-    @property
+    @cached_property
     def is_off(self) -> np.ndarray:
         """`(G,)`, which groups with a price are switched off."""
         return (self.shape.prices > 0) & self.at_the_end
@@ -171,7 +172,7 @@ class BlockPrior:
             added = known[:, -1] + np.log(tied)
             left = -np.expm1(np.minimum(added - known[:, 0], 0.0))
             own = known[:, 0] + np.log(np.maximum(left, 0.0))
-        lowest = self.start[:, 0] - self.settings.smoothing_range  # all of lambda is what tau adds
+        lowest = self.shape.lowest[:, 0]  # all of lambda is what tau adds
         parameters[:, 0] = np.where(tied > 0, np.maximum(own, lowest), known[:, 0])
         return self.at(parameters)
 
@@ -201,12 +202,6 @@ class BlockPrior:
         """The prior with a group switched off: its tau as far up as it can be."""
         parameters = self.parameters.copy()
         parameters[group, -1] = self.shape.highest[group, -1]
-        return self.at(parameters)
-
-    def straight(self) -> BlockPrior:
-        """To start from on the smooth side: what a lambda penalises has no effect."""
-        parameters = self.start.copy()
-        parameters[:, :-1] += np.where(self.free[:, :-1], self.settings.straight, 0.0)
         return self.at(parameters)
 
     # The posterior ------------------------------------------------------------------------------------
@@ -272,7 +267,7 @@ class BlockPrior:
         # the evidence it would keep all others from moving.
         low = np.minimum(self.lowest(system.dispersion), self.parameters)
         for _ in range(self.settings.step_halvings if step.any() else 0):
-            trial = np.clip(self.parameters + step, low, self.shape.highest)
+            trial = np.minimum(np.maximum(self.parameters + step, low), self.shape.highest)
             candidate = self.at(np.where(self.free, trial, self.parameters)).solve(system)
             if candidate.evidence >= solution.evidence:
                 return candidate
@@ -281,13 +276,12 @@ class BlockPrior:
 
     def lowest(self, dispersion: float) -> np.ndarray:
         """`(G, D + 1)`, how low the parameters may be."""
-        lowest = self.start - self.settings.smoothing_range
-        return np.maximum(lowest, self.shape.least + min(np.log(dispersion), 0.0))
+        return np.maximum(self.shape.lowest, self.shape.least + min(log(dispersion), 0.0))
 
     def _newton(self, solution: Solution, dispersion: float) -> np.ndarray:
         """The step `(G, D + 1)`; where the evidence is not concave, along |curvature|."""
         step = np.zeros(self.free.size)
-        # What is switched off stays off until the smoothing is reoptimised.
+        # What is switched off stays off until the smoothing is reset.
         free = np.flatnonzero(self.free & ~self.is_off[:, None])
         if len(free):
             gradient, hessian = self._derivatives(solution, dispersion)
@@ -306,9 +300,9 @@ class BlockPrior:
         1/2 A^-1 o (A^-1 + 2 mean mean' / dispersion) - 1/2 diag(1 / q^2); those of the price of degrees
         of freedom, c g / (g + q), are -c g / (g + q)^2 and 2 c g / (g + q)^3.
         """
-        proper, precisions = self.shape.penalised, self.precisions
-        inverse = np.where(proper, 1 / np.where(proper, precisions, 1.0), 0.0)
-        mean = solution.mean / np.sqrt(dispersion)
+        precisions = self.precisions
+        inverse = self.shape.penalised / np.where(self.shape.penalised, precisions, 1.0)
+        mean = solution.mean / sqrt(dispersion)
         slope = (inverse - solution.inverse.diagonal() - mean**2) / 2
         curvature = np.multiply.outer(mean, mean)
         curvature *= 2
@@ -327,6 +321,17 @@ class BlockPrior:
         hessian = chain @ curvature @ chain.T
         hessian.flat[:: len(hessian) + 1] += gradient
         return gradient, hessian
+
+
+def reset_smoothing(solution: Solution, system: System) -> Solution:
+    """The smoothing of all groups from where it started, if that ends in a better optimum.
+
+    At a large tau, and at a large lambda, the evidence is flat: steps do not lead back from there.
+    """
+    prior, settings = solution.prior, solution.prior.settings
+    start = prior.at(prior.start)
+    candidate = start.newton_steps(system, settings.reset_steps, settings.reset_gain)
+    return candidate if candidate.evidence >= solution.evidence else solution
 
 
 def switch_off(solution: Solution, system: System, log_prior_odds: float = 0.0) -> Solution:

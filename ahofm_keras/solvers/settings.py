@@ -47,8 +47,6 @@ class Settings:
     start_shrinkage: float = 1e-3
     # How far the logarithms of lambda and tau may lie from where they started: beyond, nothing changes.
     smoothing_range: float = 25.0
-    # How much larger the logarithm of lambda is where a smooth is as good as straight.
-    straight: float = 16.0
     # Standard deviations of the response that a function may reach in a gap of its feature.
     gap_reach: float = 3.0
 
@@ -60,11 +58,9 @@ class Settings:
     # Steps end where the evidence gains less.
     least_gain: float = 1e-6
 
-    # Reoptimising the smoothing of single smooths ---------------------------------------------------
-
-    reoptimise_steps: int = 15
-    # Steps end where the evidence gains less, and what gains less is left as it is: sweeps go on.
-    reoptimise_gain: float = 0.01
+    # Newton steps from where the smoothing started, and the gain at which they end: sweeps go on.
+    reset_steps: int = 15
+    reset_gain: float = 0.01
 
     # Uncertainty of the smoothing -------------------------------------------------------------------
 
@@ -103,7 +99,7 @@ class Settings:
     window: int = 5
     # With fewer rows the bound has to stand still as with so many: hundredths of it say nothing.
     few_rows: int = 100
-    # In one of so many sweeps weak factors are switched off, in another smoothing is reoptimised.
+    # In one of so many sweeps weak factors are switched off, in another weak tensor products.
     round: int = 10
 
     # Families that are not gaussian -----------------------------------------------------------------

@@ -16,7 +16,7 @@ from itertools import product
 import numpy as np
 
 from ahofm_keras.solvers.priors import BlockPrior, Solution, System
-from ahofm_keras.solvers.reoptimise import left_for
+from ahofm_keras.solvers.single_group import left_for
 
 
 def smoothing_covariance(solution: Solution, gram: np.ndarray, dispersion: float) -> np.ndarray:
@@ -66,7 +66,7 @@ def _grid(prior: BlockPrior, dispersion: float) -> list[np.ndarray]:
 
 
 def _reaching(grid: tuple[float, float, int], chosen: np.ndarray) -> np.ndarray:
-    """A grid of logarithms that begins no higher than what was chosen: else it would miss the optimum."""
+    """A grid of logarithms that begins no higher than the chosen ones, so as not to miss the optimum."""
     low, high, count = grid
     return np.linspace(min([low, *chosen[np.isfinite(chosen)]]), high, count)
 

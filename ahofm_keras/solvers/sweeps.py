@@ -119,10 +119,10 @@ def _has_ended_well(engine: Engine, state: State) -> bool:
     _warn_of_separation(engine, state)
     in_range = engine.is_in_range(state)
     if state.stalled:
+        last = "sweep" if state.stalled == 1 else f"{state.stalled} sweeps"
         warn(
-            f"{STALLED}: in its last {state.stalled} sweeps no step, however short, led to a better "
-            "state, so nothing says that it has converged. Leave rare levels or outliers out, or use "
-            "fewer terms."
+            f"{STALLED}: in its last {last} no step, however short, led to a better state, so nothing "
+            "says that it has converged. Leave rare levels or outliers out, or use fewer terms."
         )
     if not in_range:
         warn(

@@ -46,13 +46,9 @@ SWITCHES: dict[str, dict[str, Any]] = {
     "no pruning at all": {"moves_off": ("prune factors", "prune orders")},
     "no drop idle": {"moves_off": ("drop idle",)},
     "no main effects only": {"moves_off": ("main effects only",)},
-    "no reoptimise": {"moves_off": ("reoptimise smoothing",)},
     "no reset": {"moves_off": ("reset smoothing",)},
     "no moves": {
-        "moves_off": (
-            "grow", "prune factors", "prune orders", "main effects only", "reoptimise smoothing",
-            "reset smoothing",
-        )
+        "moves_off": ("grow", "prune factors", "prune orders", "main effects only", "reset smoothing")
     },
     "log_prior_odds 1": {"log_prior_odds": 1.0},
     "log_prior_odds 4": {"log_prior_odds": 4.0},
@@ -136,7 +132,8 @@ def measure(rows: Split, switches: list[str], order: int) -> dict[str, dict[str,
     found = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ak.AhofmWarning)
-        model: Any = ak.AdditiveModel(f"{rows.response} ~ ahofm(., D={order})", rows.train)
+        terms = "s(.)" if order == 1 else f"ahofm(., D={order})"
+        model: Any = ak.AdditiveModel(f"{rows.response} ~ {terms}", rows.train)
         for switch in switches:
             forget_posterior(model)  # else a fit goes on from the one before
             with use_settings(**SWITCHES[switch]):
@@ -181,7 +178,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=3, help="simulations or inner splits of each set")
     parser.add_argument("--switches", default=",".join(SWITCHES), help="see SWITCHES")
     parser.add_argument("--rows", type=int, default=600, help="training rows at most (600)")
-    parser.add_argument("--order", type=int, default=3, help="D of `ahofm(., D=)` (3)")
+    parser.add_argument("--order", type=int, default=3, help="D of `ahofm(., D=)` (3); 1: `s(.)`")
     parser.add_argument("--out", type=Path, help="file of figures")
     given = parser.parse_args()
     given.sets, given.switches = given.sets.split(","), given.switches.split(",")

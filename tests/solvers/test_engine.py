@@ -334,25 +334,25 @@ def test_smoothing_steps_raise_the_bound_to_where_it_is_flat(order: int) -> None
             assert engine.bound() < best + 1e-4
 
 
-def test_reoptimising_keeps_smoothing_that_was_better() -> None:
+def test_resetting_keeps_smoothing_that_was_better() -> None:
     engine, _ = mixed_engine(variational=True)
     engine.update_linear(newton_steps=50)
     best, prior = engine.bound(), engine.linear.prior
     # Where the evidence is flat and steps do not come back from.
     shape = replace(prior.shape, start=prior.parameters + 20)
     engine.change_linear(prior=replace(prior, shape=shape))
-    engine.update_linear(reoptimise=True)
+    engine.update_linear(reset=True)
     assert engine.bound() >= best - 1e-8 * engine.rows
 
 
-def test_reoptimising_brings_a_smooth_back() -> None:
+def test_resetting_brings_a_smooth_back() -> None:
     engine, _ = mixed_engine(variational=True)
     engine.update_linear(newton_steps=50)
     best = engine.bound()
     engine.change_smoothing(engine.linear.prior.parameters + 20)
     engine.update_linear(newton_steps=1)
     assert engine.bound() < best - 1
-    engine.update_linear(reoptimise=True)
+    engine.update_linear(reset=True)
     assert engine.bound() > best - 0.1
 
 
@@ -388,8 +388,8 @@ def test_the_bound_never_falls(seed: int) -> None:
     draw_posterior(engine, seed, spread=0.5)
     engine.sweep()
     bound = engine.bound()
-    for steps, reoptimise in [(0, False), (1, False), (1, True), (1, False)]:
-        engine.sweep(newton_steps=steps, reoptimise=reoptimise)
+    for steps, prune in [(0, False), (1, False), (1, True), (1, False)]:
+        engine.sweep(newton_steps=steps, prune_linear=prune)
         previous, bound = bound, engine.bound()
         assert np.isfinite(bound)
         assert bound >= previous - 1e-8 * engine.rows
@@ -414,7 +414,7 @@ def test_chunks_change_nothing() -> None:
         engine = make_engine(FORMULA, data, weight=weights(), chunk_rows=chunk_rows)
         draw_posterior(engine, seed=5)
         for _ in range(4):
-            engine.sweep(newton_steps=1, reoptimise=True)
+            engine.sweep(newton_steps=1, prune_linear=True)
         states.append(engine)
     assert len(states[0].chunks) == 6
     for first, second in zip(states[0].blocks, states[1].blocks, strict=True):
@@ -473,7 +473,7 @@ def test_a_state_does_not_change() -> None:
     kept, bound = engine.state, engine.bound()
     arrays = [(block.mean.copy(), block.prior.parameters.copy()) for block in kept.blocks]
     for _ in range(3):
-        engine.sweep(newton_steps=1, reoptimise=True)
+        engine.sweep(newton_steps=1, prune_linear=True)
     assert engine.bound() > bound + 0.1
     engine.state = replace(kept)  # a state that nothing is known of
     assert engine.bound() == pytest.approx(bound, rel=1e-10)

@@ -300,7 +300,7 @@ def test_the_bound_never_falls_beside_an_interaction_of_low_rank() -> None:
     draw_posterior(engine, 3)
     bounds = []
     for sweep in range(12):
-        engine.sweep(newton_steps=1, reoptimise=sweep in (4, 8))
+        engine.sweep(newton_steps=1, prune_linear=sweep in (4, 8))
         bounds.append(engine.bound())
     assert np.diff(bounds).min() > -1e-7 * abs(bounds[0])
 

@@ -50,7 +50,7 @@ class Move(ABC):
 
     def run(self, engine: Engine, state: State) -> State:
         """What a proposal has to show what it is worth: by default a few sweeps."""
-        state = engine.update_linear(state, newton_steps=1, reoptimise=True)
+        state = engine.update_linear(state, newton_steps=1, prune=True)
         state = engine.update_dispersion(state)
         for _ in range(engine.settings.trial_sweeps):
             state = engine.sweep(state, newton_steps=1)

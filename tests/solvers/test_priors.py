@@ -1,4 +1,4 @@
-"""Factorised precisions, and smooths whose smoothing is reoptimised."""
+"""Factorised precisions, what one group of a block has left, smoothing that is reset, prices."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 
 from ahofm_keras.solvers import tasks
 from ahofm_keras.solvers.precision import Precision
-from ahofm_keras.solvers.priors import BlockPrior, Solution, System
-from ahofm_keras.solvers.reoptimise import _find, left_for, reoptimise_groups, reset_smoothing
+from ahofm_keras.solvers.priors import BlockPrior, Solution, System, reset_smoothing, switch_off
+from ahofm_keras.solvers.single_group import left_for
 
 from .conftest import Run, make_engine
 
@@ -105,20 +105,18 @@ def straight(prior: BlockPrior, group: int) -> BlockPrior:
     return prior.at(parameters)
 
 
-def with_parameters(prior: BlockPrior, group: int, parameters: np.ndarray) -> BlockPrior:
-    other = prior.parameters.copy()
-    other[group] = parameters
-    return prior.at(other)
-
-
 @pytest.mark.parametrize("change", [BlockPrior.without_effect, straight])
 @pytest.mark.parametrize("group", [0, 1])
 def test_what_a_group_would_gain_alone_is_what_the_whole_block_gains(group: int, change: Any) -> None:
     prior, system = linear_system(make_engine("y ~ x2 + s(x0) + s(x1) + s(x2)", waves_frame()))
-    prior = change(prior.newton_steps(system, 30).prior, group)
+    chosen = prior.newton_steps(system, 30).prior
+    prior = change(chosen, group)
     solution = prior.solve(system)
-    gain, parameters = _find(solution, system)[group]
-    whole = with_parameters(prior, group, parameters).solve(system).evidence - solution.evidence
+    left = left_for(group, solution, system)
+    gain = chosen.only(group).solve(left).evidence - prior.only(group).solve(left).evidence
+    parameters = prior.parameters.copy()
+    parameters[group] = chosen.parameters[group]
+    whole = prior.at(parameters).solve(system).evidence - solution.evidence
     assert gain > 5
     assert gain == pytest.approx(whole, rel=1e-6)
 
@@ -154,7 +152,8 @@ def test_what_almost_equal_columns_leave_is_a_gram_matrix(apart: float) -> None:
     np.testing.assert_allclose(vectors[:, nothing].T @ (scale * sums), 0, atol=1e-8 * np.abs(sums).max())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert _find(solution, system).keys() <= {0, 1}
+        found = prior.only(0).newton_steps(System(left, sums, 0.3), 15)
+    assert np.isfinite(found.evidence)
 
 
 @pytest.mark.parametrize("off", [False, True])
@@ -179,7 +178,7 @@ def test_a_smooth_that_went_straight_bends_again() -> None:
         best = prior.newton_steps(system, 50)
         solution = straight(best.prior, 0).newton_steps(system, 5)
         assert solution.evidence < best.evidence - 50
-        assert reoptimise_groups(solution, system).evidence > best.evidence - 0.2
+        assert reset_smoothing(solution, system).evidence > best.evidence - 0.2
 
 
 def test_groups_that_explain_something_only_together_are_chosen_together() -> None:
@@ -199,15 +198,6 @@ def test_groups_that_explain_something_only_together_are_chosen_together() -> No
     assert reset_smoothing(solution, system) is solution
 
 
-def test_what_explains_nothing_stays_off() -> None:
-    prior, system = linear_system(make_engine("y ~ s(x0) + s(x1) + s(x2)", waves_frame()))
-    prior = prior.newton_steps(system, 30).prior.without_effect(2)
-    own, rhs = prior.groups == 2, system.rhs.copy()
-    rhs[own] = system.gram[own] @ prior.solve(system).mean  # nothing is left for it
-    solution = prior.solve(system._replace(rhs=rhs))
-    assert reoptimise_groups(solution, system._replace(rhs=rhs)) is solution
-
-
 def test_of_equal_columns_what_they_explain_comes_back() -> None:
     data = waves_frame()
     data["x2"] = data["x0"]
@@ -215,21 +205,24 @@ def test_of_equal_columns_what_they_explain_comes_back() -> None:
     best = prior.newton_steps(system, 50)
     off = without((0, 2), best).solve(system)
     assert off.evidence < best.evidence - 5
-    assert reoptimise_groups(off, system).evidence > best.evidence - 0.2
+    assert reset_smoothing(off, system).evidence > best.evidence - 0.2
 
 
-def test_a_fixed_smooth_is_not_reoptimised() -> None:
+def test_a_fixed_smooth_is_not_reset() -> None:
     prior, system = linear_system(make_engine("y ~ s(x0, sp=1e9) + s(x1)", waves_frame()))
-    found = reoptimise_groups(prior.solve(system), system).prior
+    found = reset_smoothing(prior.solve(system), system).prior
     np.testing.assert_array_equal(found.parameters[0], prior.parameters[0])
 
 
-def test_a_tensor_product_comes_back_only_for_more_than_its_price() -> None:
+def test_a_tensor_product_is_on_only_for_more_than_its_price() -> None:
     rng = np.random.default_rng(1)
     data = pd.DataFrame(rng.uniform(-1, 1, (500, 2)), columns=["x", "z"])
     surface = data.x * data.z
     for strength, noise, comes in [(0.0, 1.0, False), (2.0, 0.4, True)]:
         frame = data.assign(y=strength * surface + 0.5 * rng.normal(size=500))
         prior, system = linear_system(make_engine("y ~ s(x) + s(z) + ti(x, z)", frame), noise)
-        found = reoptimise_groups(prior.without_effect(2).solve(system), system)
+        found = reset_smoothing(prior.without_effect(2).solve(system), system)
         assert bool(found.prior.is_off[2]) is not comes
+        kept = switch_off(prior.newton_steps(system, 20), system)
+        assert bool(kept.prior.is_off[2]) is not comes
+        assert not kept.prior.is_off[:2].any()  # smooths have no price
