@@ -49,8 +49,6 @@ class Predictor(keras.layers.Layer):
         shift, scale = self._units
         self.shift = self._add("shift", shift)
         self.scale = self._add("scale", scale)
-        # 1 once a fit has set the weights of the model.
-        self.fitted = self._add("fitted", 0.0)
 
     def _add(self, name: str, value: float) -> Any:
         def start(shape: Any, dtype: Any) -> Any:

@@ -352,12 +352,12 @@ def posterior_of(model: ak.AdditiveModel, data: pd.DataFrame) -> tuple[np.ndarra
         count = len(own.penalties)
         precisions.append(chosen[:count] @ own.penalties + chosen[-1])
     A = X.T @ X + np.diag(np.concatenate(precisions))
-    target = (data.y.to_numpy() - model.predictor.shift) / model.scale
+    target = (data.y.to_numpy() - model.shift) / model.scale
     eta = X @ np.linalg.solve(A, X.T @ target)
     chosen = X @ np.asarray(model.posterior.smoothing_root)
     variance = float(model.posterior.dispersion) * np.einsum("ij,jk,ik->i", X, np.linalg.inv(A), X)
     variance += np.sum(chosen**2, axis=1)
-    return model.predictor.shift + model.scale * eta, model.scale * np.sqrt(variance)
+    return model.shift + model.scale * eta, model.scale * np.sqrt(variance)
 
 
 def test_intervals_are_those_of_the_dense_posterior(
