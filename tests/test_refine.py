@@ -109,7 +109,7 @@ def test_an_exact_interaction_is_not_refined_again(
 def random_weights(model: ak.AdditiveModel, data: pd.DataFrame) -> ak.AdditiveModel:
     rng = np.random.default_rng(0)
     for layer in model.fitted_layers():
-        for weight in layer.weights:
+        for weight in layer.trainable_weights:
             weight.assign(rng.normal(size=weight.shape))
     sample = fit_result.take_sample(model.read_inputs(data), data.y.to_numpy(), None, 0)
     model.keep_fit(fit_result.FitResult("bcd", 1, 0.0, True, (), rows=len(data)), sample)

@@ -56,8 +56,6 @@ class Predictor(keras.layers.Layer):
         self.shift = self._add("shift", shift)
         self.scale = self._add("scale", scale)
         self.dispersion_unit = self._add("dispersion_unit", dispersion_unit)
-        # 1 once a fit has set the weights of the model.
-        self.fitted = self._add("fitted", 0.0)
 
     def _add(self, name: str, value: float) -> Any:
         def start(shape: Any, dtype: Any) -> Any:
@@ -89,10 +87,16 @@ class Predictor(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="ahofm_keras")
 class Response(keras.layers.Layer):
-    """The mean of the response, the family's inverse link of the predictor; float64.
+    """The parameters of the response's distribution, inverse links of their predictors; float64.
 
     Args:
         family: a name, a family, or its JSON.
+
+    Call arguments:
+        eta: the predictor `(n,)`, or a list with one per parameter.
+
+    Returns:
+        The mean `(n,)`; of several predictors `(n, K)`, a column per parameter.
     """
 
     def __init__(self, family: str | Family | type[Family], **kwargs: Any) -> None:
@@ -100,10 +104,15 @@ class Response(keras.layers.Layer):
         self.family = get_family(family)
 
     def call(self, eta: Array) -> Array:
-        return self.family.inverse_link(eta, ops)
+        if not isinstance(eta, list | tuple):
+            return self.family.inverse_link(eta, ops)
+        etas = dict(zip(self.family.parameters, eta, strict=True))
+        return ops.stack(list(self.family.inverse_links(etas, ops).values()), axis=-1)
 
-    def compute_output_shape(self, eta_shape: Any) -> Any:
-        return eta_shape
+    def compute_output_spec(self, eta: Any) -> keras.KerasTensor:
+        several = isinstance(eta, list | tuple)
+        shape = (eta[0].shape[0], len(eta)) if several else eta.shape
+        return keras.KerasTensor(shape, dtype="float64")
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "family": self.family.to_json()}

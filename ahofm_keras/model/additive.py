@@ -98,7 +98,6 @@ class AdditiveModel(ReadingMethods, keras.Model):
         self._graph = graph = build_graph(design, family, shift, scale, seed, room)
         inputs = {tensor.name: tensor for tensor in graph.inputs.values()}
         self.network = keras.Model(inputs, graph.response, name=f"{name}_network")
-        self.from_encoded = keras.Function(graph.encoded, graph.response)
         posterior = build_posterior(graph, design, room) if can_have_posterior(design) else (None, None)
         self.posterior: Posterior | None = posterior[0]
         orders = (order for layout in design.layout.values() for order in layout.orders)
@@ -123,7 +122,7 @@ class AdditiveModel(ReadingMethods, keras.Model):
 
     @property
     def predictor(self) -> Predictor:
-        """The layer that holds intercept, shift and scale."""
+        """The layer of intercept, shift and scale."""
         return self._graph.predictor
 
     @property
@@ -154,8 +153,8 @@ class AdditiveModel(ReadingMethods, keras.Model):
 
     @property
     def is_fitted(self) -> bool:
-        """Whether a fit, or weights that a fit had set, came into the model."""
-        return bool(float(self.predictor.fitted))
+        """Whether the weights are others than those that the model starts with."""
+        return self._fits.is_fitted
 
     @property
     def fit_result(self) -> FitResult | None:
@@ -169,7 +168,6 @@ class AdditiveModel(ReadingMethods, keras.Model):
 
     def keep_fit(self, result: FitResult, sample: Sample | None) -> None:
         """Keep what a fit leaves behind: its result in the model's files, rows in memory only."""
-        self.predictor.fitted.assign(1.0)
         self._fits.keep(result, sample)
 
     def fitted_layers(self) -> list[keras.Layer]:
@@ -195,14 +193,17 @@ class AdditiveModel(ReadingMethods, keras.Model):
         """`keras.Model.summary`, with the layers of the network."""
         super().summary(*args, expand_nested=expand_nested, **kwargs)
 
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Refuse what is neither, before Keras makes tensors of it."""
+        if not isinstance(inputs, Mapping | tuple | list):
+            raise DataError(f"A call takes a dict of tensors, not a {type(inputs)}. Use `predict`.")
+        return super().__call__(inputs, *args, **kwargs)
+
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
         """Mean response of raw columns (a dict), or of rows that were encoded before (a tuple)."""
         if isinstance(inputs, Mapping):
             return self.network.call(inputs, training=training, mask=mask)
-        if not isinstance(inputs, tuple | list):
-            kind = type(inputs).__name__
-            raise DataError(f"A call takes a dict of tensors, not a {kind}. Use `predict`.")
-        return self.from_encoded(list(inputs))
+        return self._outputs.from_encoded(list(inputs))
 
     def compile(
         self,
@@ -236,7 +237,6 @@ class AdditiveModel(ReadingMethods, keras.Model):
         if not self.scale:
             raise DataError("The model has not seen its response yet: call `fit` before this.")
         forget_posterior(self)
-        self.predictor.fitted.assign(1.0)
         return super().train_on_batch(*args, **kwargs)
 
     def set_weights(self, weights: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from math import isfinite, isnan
@@ -131,7 +132,10 @@ def loading_weights(model: Any, filepath: Any) -> Iterator[None]:
     """Load weights into a model; where they do not fit it stays as it was, and the error says why."""
     before = model.get_weights()
     try:
-        yield
+        with warnings.catch_warnings():
+            # Keras, of where else it looks for weights that do not fit; the error is enough.
+            warnings.filterwarnings("ignore", "Skipping nested container", UserWarning)
+            yield
     except BaseException as error:
         model.set_weights(before)
         misfit = isinstance(error, ValueError) and re.search("shape|not be loaded", str(error))

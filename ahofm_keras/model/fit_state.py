@@ -36,6 +36,17 @@ class FitState:
         self._last = last
         self._sample: Sample | None = None
         self._traced: dict[str, tuple[int, ...]] = {}
+        self.mark_start()
+
+    def mark_start(self) -> None:
+        """Know the weights as those that the model starts with."""
+        self._start = self.weights_hash()
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the weights are others than these; a posterior comes with weights of a fit only."""
+        known = self._posterior is not None and self._posterior.is_known
+        return known or self.weights_hash() != self._start
 
     def weights_hash(self) -> str:
         """A short text that differs where weights do."""

@@ -121,7 +121,9 @@ def run_fit(
     learn_expression_of_response(model, reader, request)
     rows = reader.with_response(request.x, request.y, request.sample_weight)
     training, validation = split_rows(model, reader, rows, request, solver)
-    learn_units_of_response(model, rows, request)
+    if not model.scale:
+        learn_units_of_response(model, rows, request)
+        fits.mark_start()
     job = make_job(training, validation, request, model, solver)
     if not request.trains:
         with own_errors():
@@ -168,12 +170,10 @@ def _source_of_posterior(model: Any, solver: str) -> str | None:
 @contextmanager
 def _interruptions_noted(model: Any, fits: FitState, solver: str, mark: str | None) -> Iterator[None]:
     """A fit that is interrupted, or fails, leaves no result of an earlier one beside other weights."""
-    weights, fitted = fits.weights_hash(), float(model.predictor.fitted)
-    model.predictor.fitted.assign(1.0)  # so it is in what callbacks save
+    weights = fits.weights_hash()
     try:
         yield
     except BaseException:
-        model.predictor.fitted.assign(fitted)
         if fits.weights_hash() != weights:
             source = _source_of_posterior(model, solver)
             unfinished = FitResult(

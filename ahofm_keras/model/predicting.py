@@ -59,6 +59,8 @@ class Outputs:
         self._design = design
         self._posterior, self._variances = posterior
         self._functions: dict[tuple[Any, ...], Any] = {}
+        # Here, because Keras would look for layers in a function that is an attribute of a model.
+        self.from_encoded = keras.Function(graph.encoded, graph.response)
 
     def mean(self) -> dict[str, Any]:
         """Mean response and predictor."""
@@ -214,7 +216,7 @@ def mean_and_spread(predicted: dict[str, np.ndarray], family: Family) -> tuple[n
 
 def warn_if_unfitted(model: Any) -> None:
     """Warn where all weights are those that the model was made with."""
-    if not model.has_posterior and not model.is_fitted:
+    if not model.is_fitted:
         warn("The model was never fitted: it predicts from the weights that it starts with.")
 
 

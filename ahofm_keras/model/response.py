@@ -28,9 +28,7 @@ def learn_expression_of_response(model: Any, reader: RowReader, request: Any) ->
 
 
 def learn_units_of_response(model: Any, rows: Rows | tf.data.Dataset, request: Any) -> None:
-    """Learn shift and scale where they are not known yet, as they would be at construction."""
-    if model.scale:
-        return
+    """Learn shift and scale, as they would be at construction."""
     if isinstance(rows, Rows):
         y, offset = rows.y, rows.encoded.offset if model.design.only.offsets else 0.0
         check_response_range(y, str(model.response))

@@ -60,7 +60,7 @@ def random_model(
     model = build(formula, data, family, **options)
     rng = np.random.default_rng(seed)
     for layer in model.fitted_layers():
-        for weight in layer.weights:
+        for weight in layer.trainable_weights:
             weight.assign(rng.normal(size=weight.shape))
     mark_fitted(model, data)
     return model

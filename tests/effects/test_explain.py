@@ -21,7 +21,7 @@ def model(request: pytest.FixtureRequest, frame: pd.DataFrame) -> ak.AdditiveMod
     model = random_model(FORMULA.format(family=request.param), frame, request.param)
     if request.param == "poisson":
         for layer in model.fitted_layers():
-            for weight in layer.weights:
+            for weight in layer.trainable_weights:
                 weight.assign(0.3 * weight)
     return model
 

@@ -131,7 +131,7 @@ def test_a_model_of_zeros_has_shares_of_zero(frame: pd.DataFrame) -> None:
     model = random_model("gaussian ~ x3 + ahofm(x1, x2, group, F=2)", frame)
     record, sample = model.fit_result, model.sample
     for layer in model.fitted_layers():
-        for weight in layer.weights:
+        for weight in layer.trainable_weights:
             weight.assign(np.zeros(weight.shape))
     model.keep_fit(record, sample)  # as if a fit had found them
     for order in (1, 2):

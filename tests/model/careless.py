@@ -36,7 +36,8 @@ KNOWN = "The data has: `x1`, `x2`, `g`, `f`, `e`, `y`, `b`, `c`."
 
 def with_random_weights(model: ak.AdditiveModel) -> ak.AdditiveModel:
     rng = np.random.default_rng(1)
-    model.set_weights([rng.normal(size=weight.shape) for weight in model.get_weights()])
+    for weight in model.trainable_weights:
+        weight.assign(rng.normal(size=weight.shape))
     return model
 
 

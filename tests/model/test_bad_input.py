@@ -37,7 +37,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     # columns
     "construct: missing": (build("y ~ x1 + other"), f"Column `other` is missing. {KNOWN}"),
     "construct: near name": (build("y ~ x11"), f"Column `x11` is missing. Did you mean `x1`? {KNOWN}"),
-    "construct: missing response": (build("zz ~ x1"), f"Column `zz` is missing. {KNOWN}"),
+    "fit: unknown response": (lambda models: ak.AdditiveModel("zz ~ x1", DATA).fit(DATA), f"Column `zz` is missing. {KNOWN}"),
     "construct: no data": (build("y ~ x1", None), "`AdditiveModel` needs data to learn its bases from: pass `data=`."),
     "construct: array": (build("y ~ x1", DATA[["x1", "y"]].to_numpy()), TABLE.format("numpy.ndarray") + ARRAY),
     "construct: formula and data swapped": (build(DATA, "y ~ x1"), f"{FIRST}`AdditiveModel('y ~ x1', data)`. Received: pandas.DataFrame in the place of the formula."),  # type: ignore[arg-type]

@@ -64,7 +64,8 @@ def test_class_weight_is_the_weight_of_the_rows_of_a_class(frame: pd.DataFrame) 
 def test_evaluated_deviance(frame: pd.DataFrame, family: str) -> None:
     model = new_model(frame, f"{family} ~ x1 + group + offset(log(exposure))", family=family)
     rng = np.random.default_rng(0)
-    model.set_weights([0.5 * rng.normal(size=weight.shape) for weight in model.get_weights()])
+    for weight in model.trainable_weights:
+        weight.assign(0.5 * rng.normal(size=weight.shape))
     expected = unit_deviance(family, frame[family].to_numpy(float), model.predict(frame))
     for batch_size in (None, 50):
         found = model.evaluate(frame, batch_size=batch_size, return_dict=True)["deviance"]

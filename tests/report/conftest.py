@@ -54,7 +54,7 @@ def random_models(frame: pd.DataFrame) -> dict[str, ak.AdditiveModel]:
         model = with_random_weights(formula, frame, family, seed, extrapolation=extrapolation)
         if family != "gaussian":  # keep means where they can be told apart
             for layer in model.fitted_layers():
-                for weight in layer.weights:
+                for weight in layer.trainable_weights:
                     weight.assign(0.1 * weight)
         sample = Sample(model.read_inputs(frame), frame[family].to_numpy(float), None)
         model.keep_fit(FitResult("adam", 1, 0.0, True, ()), sample)

@@ -74,8 +74,8 @@ def graph_variance(model: ak.AdditiveModel, data: pd.DataFrame) -> np.ndarray:
 def encoded_engine(model: ak.AdditiveModel, data: pd.DataFrame) -> Run:
     rows = model._reader.with_response(data, None, None)
     assert isinstance(rows, Rows)
-    predictor = model.predictor
-    given = model.design, model.family, rows, predictor.shift, predictor.scale
+
+    given = model.design, model.family, rows, model.shift, model.scale
     engine = Engine(*given, variational=True)
     return Run(engine, engine.start())
 
@@ -205,7 +205,7 @@ def test_the_posterior_survives_a_file(fitted: Fitted, tmp_path: Path) -> None:
     loaded = copy_of(model, tmp_path)
     assert isinstance(loaded.posterior, Posterior)
     names = [weight.name for weight in model.posterior.weights]
-    assert len(names) == len(set(names)) == 14
+    assert len(names) == len(set(names)) == 15
     for found, wanted in zip(loaded.posterior.weights, model.posterior.weights, strict=True):
         np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted), err_msg=wanted.name)
     np.testing.assert_array_equal(graph_variance(loaded, data), graph_variance(model, data))

@@ -364,7 +364,7 @@ def posterior_of(model: ak.AdditiveModel, data: pd.DataFrame) -> tuple[np.ndarra
     chosen = X @ np.asarray(model.posterior.smoothing_root)
     variance = float(model.posterior.dispersion) * np.einsum("ij,jk,ik->i", X, np.linalg.inv(A), X)
     variance += np.sum(chosen**2, axis=1)
-    return model.predictor.shift + model.scale * eta, model.scale * np.sqrt(variance)
+    return model.shift + model.scale * eta, model.scale * np.sqrt(variance)
 
 
 def test_intervals_are_those_of_the_dense_posterior(

@@ -164,9 +164,9 @@ def test_smooths_alone_are_the_bayesian_linear_model() -> None:
     ):
         precisions.append(np.exp(smoothing) * feature.eigenvalues + np.exp(shrinkage))
     A = X.T @ X + np.diag(np.concatenate(precisions))
-    target = (data.y - model.predictor.shift) / model.scale
+    target = (data.y - model.shift) / model.scale
     eta = X @ np.linalg.solve(A, X.T @ target)
-    np.testing.assert_allclose(model.predict(data), model.predictor.shift + model.scale * eta, atol=1e-4)
+    np.testing.assert_allclose(model.predict(data), model.shift + model.scale * eta, atol=1e-4)
     root = np.asarray(layer.linear_root)
     wanted = float(layer.dispersion) * np.linalg.inv(A)
     np.testing.assert_allclose(root @ root.T, wanted, rtol=1e-4, atol=1e-6 * np.abs(wanted).max())

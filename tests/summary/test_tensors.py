@@ -110,7 +110,7 @@ def test_the_table(surfaces: ak.AdditiveModel) -> None:
 
 def test_without_a_posterior(data: pd.DataFrame) -> None:
     model = fitted("y ~ ti(x1, x2, k=5)", data, solver="adam", epochs=2)
-    model.posterior.dispersion.assign(0.0)
+    model.posterior.forget()
     row = summary(model).terms.loc["ti(x1, x2)"]
     assert np.isnan(row.edf)
     assert np.isnan(row.p_value)

@@ -110,7 +110,8 @@ def predictions(design: Design, data: pd.DataFrame) -> np.ndarray:
     graph = build_graph(design, "gaussian", 1.0, 2.0, seed=0)
     model = keras.Model(graph.inputs, graph.response)
     rng = np.random.default_rng(0)
-    model.set_weights([rng.normal(size=weight.shape) for weight in model.weights])
+    for weight in model.trainable_weights:
+        weight.assign(rng.normal(size=weight.shape))
     columns = read_columns(data, design.columns, design.columns)
     tensors = {
         name: tf.constant(values.tolist() if values.dtype == object else values)

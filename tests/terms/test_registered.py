@@ -124,7 +124,7 @@ def test_a_file_of_a_term_that_is_not_known(
     model = ak.AdditiveModel("y ~ ridge(a, b)", data)
     model.save(tmp_path / "model.keras")
     del TERMS["ridge"]
-    with pytest.raises(DataError, match="kind 'ridge'.*which is not known here: import the module"):
+    with pytest.raises(DataError, match=r"kind 'ridge'.*which is not known here: import the module"):
         ak.load_model(tmp_path / "model.keras")
 
 
@@ -134,7 +134,7 @@ def test_what_cannot_be_registered(ridge: type[Any]) -> None:
     def other(**changes: Any) -> type[Any]:
         return type("Other", (LinearTerm,), {"kind": "other", "word": "other", **changes})
 
-    with pytest.raises(DataError, match="kind 'ridge' is registered already: RidgeTerm"):
+    with pytest.raises(DataError, match=r"kind 'ridge' is registered already: RidgeTerm"):
         ak.register_term(other(kind="ridge"))
     with pytest.raises(DataError, match=r"Formulas have a term `s\(\)` already"):
         ak.register_term(other(calls={"s": TermCall("other", (1, 1))}))
