@@ -186,7 +186,7 @@ def _difference_in_rows(one: AdditiveModel, other: AdditiveModel) -> str:
     if one.sample is not None and other.sample is not None and one.sample.complete:
         same = np.array_equal(_sorted_rows(one), _sorted_rows(other))
         return "" if same else "their responses differ"
-    alike = one.family.name == other.family.name and _is_plain(one) and _is_plain(other)
+    alike = type(one.family) is type(other.family) and _is_plain(one) and _is_plain(other)
     if alike and not np.isclose(first.null_deviance or 0, second.null_deviance or 0, rtol=_SAME):
         return f"their null deviances are {first.null_deviance:.6g} and {second.null_deviance:.6g}"
     return ""

@@ -100,8 +100,8 @@ class AdditiveModel(ReadingMethods, keras.Model):
         self.network = keras.Model(inputs, graph.response, name=f"{name}_network")
         posterior = build_posterior(graph, design, room) if can_have_posterior(design) else (None, None)
         self.posterior: Posterior | None = posterior[0]
-        orders = (order for layout in design.layout.values() for order in layout.orders)
-        interactions = [self.get_layer(name) for name in dict.fromkeys(own.name for own in orders)]
+        names = dict.fromkeys(order.name for order in design.orders)
+        interactions = [self.get_layer(name) for name in names]
         last = FitResult.from_json(state["fit"]) if state.get("fit") else None
         self._fits = FitState(self.fitted_layers(), interactions, self.posterior, last)
         response = Expression.from_json(state["response"])

@@ -128,6 +128,9 @@ def take_sample(
 def measure_fit(model: Any, rows: Rows) -> dict[str, Any]:
     """Deviance, dispersion, likelihood and degrees of freedom on the training rows."""
     family: Family = model.family
+    weighted = {"rows": len(rows), "weighted": rows.weight is not None}
+    if len(model.design.predictors) > 1:
+        return weighted  # a mean alone has neither deviance nor likelihood
     mean = _means(model, rows)
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight
     deviance = float(family.unit_deviance(rows.y, mean, np) @ weight)
@@ -135,8 +138,7 @@ def measure_fit(model: Any, rows: Rows) -> dict[str, Any]:
     edf = degrees_of_freedom(model)
     dispersion = _dispersion(model, deviance, int(np.count_nonzero(weight)), edf)
     return {
-        "rows": len(rows),
-        "weighted": rows.weight is not None,
+        **weighted,
         "deviance": deviance,
         "null_deviance": float(family.unit_deviance(rows.y, null_mean, np) @ weight),
         "dispersion": dispersion,

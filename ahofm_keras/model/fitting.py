@@ -149,7 +149,9 @@ def _run(
             write_laplace(model, job)
         seconds = time.perf_counter() - began
         figures = measure_fit(model, job.training) if isinstance(job.training, Rows) else {}
-        converged = outcome.converged and (not figures or _is_worth_something(model, job, figures))
+        converged = outcome.converged and (
+            "deviance" not in figures or _is_worth_something(model, job, figures)
+        )
         classes = request.class_weight
         result = FitResult(
             solver, len(outcome.history.epoch), seconds, converged, tuple(dict.fromkeys(notes)),
@@ -286,7 +288,7 @@ def make_job(
 def _may_average(model: Any, training: Rows | tf.data.Dataset, request: FitRequest, solver: str) -> bool:
     """Whether starts are averaged by default; `AdditiveModel.fit` says when."""
     followed = request.epochs is not None or bool(request.callbacks)
-    interacting = bool(model.design.layout.only.orders)
+    interacting = bool(model.design.orders)
     goes_on = model.has_posterior  # what is not gone on from was forgotten
     affordable = _most_starts(model, training) > 1
     return solver == VARIATIONAL and interacting and affordable and not followed and not goes_on
@@ -328,7 +330,7 @@ def _warn_of_switched_off(model: Any, solver: str) -> None:
     """Where all factors are 0 so is the gradient: a fit that goes on from there leaves them at 0."""
     off = [
         f"`{order.label}`"
-        for order in model.design.layout.only.orders
+        for order in model.design.orders
         if not np.any(model.get_layer(order.name).coordinates(order.index))
     ]
     if off:

@@ -253,9 +253,8 @@ def _offset(
 
 def count_posterior(design: Design) -> int:
     """How many numbers the posterior of a design holds, but for small ones."""
-    layout = design.layout.only
-    total = layout.size**2
-    for order in layout.orders:
+    total = sum(layout.size**2 for layout in design.layout.values())
+    for order in design.orders:
         width = max(len(feature.eigenvalues) for feature in order.features)
         total += len(order.features) * order.slots * order.rank * width**2
     return total

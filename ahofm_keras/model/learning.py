@@ -63,7 +63,7 @@ def learn_state(
         design = fit_terms(
             parsed, columns, kinds, levels=levels, df_kind=df_kind, extrapolation=extrapolation
         )
-    offset = design.only.offset(columns) if design.only.offsets else 0.0
+    offset = design.first.offset(columns) if design.first.offsets else 0.0
     shift, scale = (None, None) if y is None else learn_units(y, offset, family, parsed.intercept)
     state = {
         "formula": parsed.text,

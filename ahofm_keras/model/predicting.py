@@ -282,7 +282,7 @@ def run_predict(
         wanted = "uncertainty"
     with own_errors():
         if request.is_plain and (request.callbacks or request.verbose):
-            batches = rows if isinstance(rows, tf.data.Dataset) else batch_rows((rows,), size)
+            batches = rows if isinstance(rows, tf.data.Dataset) else batch_rows((tuple(rows),), size)
             with one_step_an_execution(model):
                 return keras_predict(
                     batches, verbose=request.verbose, steps=request.steps, callbacks=request.callbacks

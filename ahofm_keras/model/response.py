@@ -30,14 +30,14 @@ def learn_expression_of_response(model: Any, reader: RowReader, request: Any) ->
 def learn_units_of_response(model: Any, rows: Rows | tf.data.Dataset, request: Any) -> None:
     """Learn shift and scale, as they would be at construction."""
     if isinstance(rows, Rows):
-        y, offset = rows.y, rows.encoded.offset if model.design.only.offsets else 0.0
+        y, offset = rows.y, rows.encoded.offset if model.design.first.offsets else 0.0
         check_response_range(y, str(model.response))
         formula = parse_formula(model.formula)
         warn_of_response(formula, request.x, model.response, y, model.family)
     else:
         y, offset = _first_rows(model, rows)
         check_response_range(y, str(model.response))
-    shift, scale = learn_units(y, offset, model.family, model.design.only.intercept)
+    shift, scale = learn_units(y, offset, model.family, model.design.first.intercept)
     model.predictor.shift.assign(shift)
     model.predictor.scale.assign(scale)
     model.predictor.dispersion_unit.assign(model.family.dispersion_unit(shift, scale))
@@ -55,5 +55,5 @@ def _first_rows(model: Any, batches: tf.data.Dataset) -> tuple[np.ndarray, Any]:
             break
     if not rows:
         raise DataError("The dataset has no batches.")
-    offset = np.concatenate(offsets) if model.design.only.offsets else 0.0
+    offset = np.concatenate(offsets) if model.design.first.offsets else 0.0
     return np.concatenate(responses), offset

@@ -23,10 +23,6 @@ def most_starts(rows: int) -> int:
     return max(1, min(MOST_STARTS, ROWS_OF_STARTS // rows))
 
 
-def _has_interactions(design: Design) -> bool:
-    return any(layout.orders for layout in design.layout.values())
-
-
 def make_room(design: Design, starts: Any) -> int:
     """For how many starts a model has room.
 
@@ -37,7 +33,7 @@ def make_room(design: Design, starts: Any) -> int:
     """
     if starts != AUTO:
         check_given(1, starts=starts)
-    if not _has_interactions(design):
+    if not design.orders:
         return 1
     if starts != AUTO:
         return int(starts)
@@ -49,7 +45,7 @@ def make_room(design: Design, starts: Any) -> int:
 
 def check_room(design: Design, room: int, starts: int) -> None:
     """Raise a `DataError` where a fit asks for more starts than the model has room for."""
-    if starts > room and _has_interactions(design):
+    if starts > room and design.orders:
         raise DataError(
             f"`restarts={starts - 1}` is the average of {starts} fits; the model has room for {room}. "
             f"Make it with room for more: `AdditiveModel(formula, data, starts={starts})`."

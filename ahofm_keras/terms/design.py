@@ -12,7 +12,7 @@ import numpy as np
 from ahofm_keras.errors import DataError
 from ahofm_keras.formula import Formula
 from ahofm_keras.terms.base import TERMS, Term
-from ahofm_keras.terms.blocks import Sources
+from ahofm_keras.terms.blocks import InteractionOrder, Sources
 from ahofm_keras.terms.features import Feature
 from ahofm_keras.terms.identifiability import warn_if_not_identifiable
 from ahofm_keras.terms.layout import MEAN, Layout, lay_out
@@ -74,7 +74,17 @@ class Design:
     def only(self) -> Predictor:
         """The predictor of a design that has one; raises a `DataError` of one with several."""
         assert self.layout.only is not None
+        return self.first
+
+    @property
+    def first(self) -> Predictor:
+        """The predictor of the first parameter, usually the mean."""
         return next(iter(self.predictors.values()))
+
+    @property
+    def orders(self) -> tuple[InteractionOrder, ...]:
+        """The orders of the interactions of all predictors."""
+        return tuple(order for layout in self.layout.values() for order in layout.orders)
 
     @cached_property
     def sources(self) -> Sources:
@@ -125,8 +135,7 @@ class Design:
     @property
     def starts(self) -> int:
         """Number of fits that the factors of the interactions have room for."""
-        orders = (order for layout in self.layout.values() for order in layout.orders)
-        return max((order.starts for order in orders), default=1)
+        return max((order.starts for order in self.orders), default=1)
 
     def with_starts(self, starts: int) -> Design:
         """The design with room for the average of several fits."""

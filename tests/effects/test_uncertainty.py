@@ -13,7 +13,7 @@ import pytest
 import ahofm_keras as ak
 from ahofm_keras.bases import evaluate_basis
 from ahofm_keras.effects import Parts, effect, effects
-from ahofm_keras.effects.uncertainty import Uncertainty, linear_starts
+from ahofm_keras.effects.uncertainty import Uncertainty
 from ahofm_keras.terms.interaction import InteractionTerm
 from tests.effects.conftest import random_model
 from tests.reference import terms_of
@@ -142,11 +142,11 @@ def draw_parts(model: ak.AdditiveModel, subset: tuple[int, ...], points: list[np
     total, place = 0.0, -1
     root = layer.linear_roots
     coefficients = rng.normal(size=(draws, root.shape[1])) @ root.T
-    starts = linear_starts(model)
+    spans = model.design.layout.only.by_name
     for term in model.design.terms:
         if term.kind == "s" and subset == (parts.variables.index(_of(parts, term.feature)),):
             own, mean = _functions(parts, term.feature, points[0])
-            start = starts[term.name]
+            start = spans[term.name].where.start
             total = total + coefficients[:, start : start + len(own)] @ (own - mean)
         for order in getattr(term, "orders", ()):
             place += 1

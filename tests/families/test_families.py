@@ -278,7 +278,7 @@ def test_loss_comes_back_from_its_config(name: str) -> None:
     assert config["registered_name"] == "ahofm_keras>HalfDeviance"
     again = keras.saving.deserialize_keras_object(config)
     assert isinstance(again, HalfDeviance)
-    assert (again.name, again.reduction, again.scale) == ("my_loss", "sum", 2.5)
+    assert (again.name, again.reduction, again.unit) == ("my_loss", "sum", 2.5)
     assert again.family == get_family(name)
     assert again.get_config() == loss.get_config()
     y, mean = pairs(name)

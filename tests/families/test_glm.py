@@ -61,8 +61,8 @@ def test_a_line_has_its_maximum_likelihood(family: Family, solver: str) -> None:
     data = frame(family)
     model = ak.AdditiveModel("y ~ x", data, family=family)
     model.fit(data, verbose=0, solver=solver)
-    assert model.record is not None
-    assert model.record.converged
+    assert model.fit_result is not None
+    assert model.fit_result.converged
     intercept, slope = maximum_likelihood(family, data)
     wanted = intercept + slope * data.x
     found = model.predict(data, type="link")
@@ -90,9 +90,9 @@ def test_a_smooth_is_found_and_read(family: Family, tmp_path: Path) -> None:
     data = frame(family, smooth=True)
     model = ak.AdditiveModel("y ~ s(x) + s(z)", data, family=family)
     model.fit(data, verbose=0)
-    assert model.record is not None
-    assert model.record.converged
-    assert model.record.log_likelihood is not None
+    assert model.fit_result is not None
+    assert model.fit_result.converged
+    assert model.fit_result.log_likelihood is not None
     found = model.predict(data, type="link")
     assert np.corrcoef(found, data.eta)[0, 1] > 0.97
     # The truth lies within 3 standard errors, nearly everywhere.
@@ -134,11 +134,11 @@ def test_steps_that_lead_out_of_the_domain_are_taken_back(
     data["y"] = draw(family, eta.to_numpy(), dispersion=0.05)
     model = ak.AdditiveModel(formula, data, family=family)
     model.fit(data, verbose=0, restarts=0)
-    assert model.record is not None
-    assert model.record.converged
+    assert model.fit_result is not None
+    assert model.fit_result.converged
     found = model.predict(data, type="link")
     assert np.isfinite(found).all()
     assert family.is_valid(found).all()
-    assert model.record.deviance is not None
-    assert model.record.null_deviance is not None
-    assert model.record.deviance < 0.5 * model.record.null_deviance
+    assert model.fit_result.deviance is not None
+    assert model.fit_result.null_deviance is not None
+    assert model.fit_result.deviance < 0.5 * model.fit_result.null_deviance

@@ -105,10 +105,10 @@ def test_every_solver_fits_it(family: ExponentialFamily, solver: str) -> None:
     assert np.corrcoef(model.predict(data, type="link"), data.eta)[0, 1] > (
         0.8 if solver == "adam" else 0.9
     )
-    assert model.record is not None
-    assert model.record.log_likelihood is not None
+    assert model.fit_result is not None
+    assert model.fit_result.log_likelihood is not None
     dispersion = 1.0 if family.dispersion_known else 0.1
-    assert model.record.dispersion == pytest.approx(dispersion, rel=0.25)
+    assert model.fit_result.dispersion == pytest.approx(dispersion, rel=0.25)
     interval = model.predict(data, interval=0.9)
     inside = (interval.predictive_lower <= data.y) & (data.y <= interval.predictive_upper)
     assert 0.85 < inside.mean() < 0.99

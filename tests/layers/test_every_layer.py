@@ -148,10 +148,17 @@ CASES = {
     "Posterior": Case(
         lambda **options: Posterior(
             True,
-            0,
             [
-                {"pure": True, "features": [[0, 1]], "transforms": [CUBIC.transform]},
                 {
+                    "size": CUBIC.transform.shape[1],
+                    "lambdas": 1,
+                    "pure": True,
+                    "features": [[0, 1]],
+                    "transforms": [CUBIC.transform],
+                },
+                {
+                    "size": (1 + PARABOLA.transform.shape[1]) * (1 + CUBIC.transform.shape[1]) - 1,
+                    "lambdas": 2,
                     "pure": False,
                     "features": [[1, 0], [0, 0]],
                     "transforms": [PARABOLA.transform, CUBIC.transform],

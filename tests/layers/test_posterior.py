@@ -12,7 +12,7 @@ def test_variances_that_cancel_are_not_below_0() -> None:
     rng = np.random.default_rng(0)
     bases = rng.normal(size=(2, 1, 1000))
     orders = [{"order": 2, "rank": 2, "features": [[0, 0], [0, 1]], "transforms": 2 * [np.ones((1, 1))]}]
-    layer = Posterior(False, 0, [], orders)
+    layer = Posterior(False, [], orders)
     layer.build()
     ratio = 0.7
     means, roots = np.zeros((2, 2, 1)), np.zeros((2, 2, 2))

@@ -284,14 +284,14 @@ def joint_and_written_variances(
 ) -> tuple[np.ndarray, np.ndarray]:
     """tr(C H) of each block of factors, C from the curvature H of all starts, and as the model has it."""
     job = FitJob(model._reader.with_response(data, None, None))
-    engine = make_engine(model, job, random=False)
-    read_weights(model, engine)
-    engine.linearise()
+    engine = make_engine(model, job, variational=False)
+    state = engine.linearise(read_weights(model, engine.start()))
     joint, written = [], []
-    for index, group in enumerate(make_groups(engine.design, engine.total_weight, True)):
+    given = engine.design, engine.total_weight, True, engine.settings
+    for index, group in enumerate(make_groups(*given)):
         for j, block in enumerate(group.blocks):
-            gram = engine.curvature(index, j)
-            inverse = np.linalg.inv(gram + np.diag(block.prior.precisions()))
+            gram = engine.factor_system(state, index, j).gram
+            inverse = np.linalg.inv(gram + np.diag(block.prior.precisions))
             joint.append(float(model.posterior.dispersion) * np.einsum("ij,ij->", inverse, gram))
             root = model.posterior.factor_root(index, j)[:, : block.width].reshape(len(gram), -1)
             written.append(np.einsum("ij,ij->", root @ root.T, gram))

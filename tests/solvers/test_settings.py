@@ -128,8 +128,8 @@ def test_a_fit_that_ends_with_sweeps_that_led_nowhere_is_not_converged(
     monkeypatch.setattr(ascent, "damped", lambda *_: None)
     with pytest.warns(ak.AhofmWarning, match="The fit stalled: in its last 5 sweeps no step"):
         fit_quietly(model, data, "variational")
-    assert model.record is not None
-    assert not model.record.converged
+    assert model.fit_result is not None
+    assert not model.fit_result.converged
 
 
 def test_a_descent_that_cannot_go_on_is_not_converged() -> None:
@@ -141,5 +141,5 @@ def test_a_descent_that_cannot_go_on_is_not_converged() -> None:
         pytest.warns(ak.AhofmWarning, match="The fit stalled: in its last sweep no step"),
     ):
         fit_quietly(model, data, "bcd")
-    assert model.record is not None
-    assert not model.record.converged
+    assert model.fit_result is not None
+    assert not model.fit_result.converged

@@ -23,7 +23,7 @@ from tests.summary.conftest import fitted
 def raw_design(model: ak.AdditiveModel, data: pd.DataFrame) -> np.ndarray:
     """Intercept and linear columns as they are."""
     columns = model.read_inputs(data)
-    parts = [design_columns(t.factors, t.columns, columns, np) for t in model.design.terms]
+    parts = [design_columns(t.factors, t.columns, columns) for t in model.design.terms]
     return np.column_stack([np.ones(len(data)), *parts])
 
 
