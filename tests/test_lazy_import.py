@@ -82,8 +82,9 @@ def test_every_public_name_is_there() -> None:
 def test_the_table_of_names_is_that_of_type_checkers() -> None:
     tree = ast.parse((ROOT / "ahofm_keras" / "__init__.py").read_text())
     block = next(node for node in tree.body if isinstance(node, ast.If))
-    table = {node.module.partition(".")[2]: [a.name for a in node.names] for node in block.body}  # type: ignore[attr-defined]
-    assert table.pop("") == ["datasets"]
+    imports = [(n.module.partition(".")[2], [a.name for a in n.names]) for n in block.body]  # type: ignore[attr-defined]
+    assert [names for module, names in imports if not module] == [["datasets"], ["families"]]
+    table = {module: names for module, names in imports if module}
     assert table == {module: list(names) for module, names in ak._NAMES.items()}
     eager = {"AhofmError", "AhofmWarning", "DataError", "FormulaError", "NotFittedError", "__version__"}
     assert set(ak.__all__) == {*eager, *ak._HOMES}

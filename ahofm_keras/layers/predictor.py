@@ -109,10 +109,9 @@ class Response(keras.layers.Layer):
         etas = dict(zip(self.family.parameters, eta, strict=True))
         return ops.stack(list(self.family.inverse_links(etas, ops).values()), axis=-1)
 
-    def compute_output_spec(self, eta: Any) -> keras.KerasTensor:
-        several = isinstance(eta, list | tuple)
-        shape = (eta[0].shape[0], len(eta)) if several else eta.shape
-        return keras.KerasTensor(shape, dtype="float64")
+    def compute_output_shape(self, eta_shape: Any) -> Any:
+        several = isinstance(eta_shape, list) and len(self.family.parameters) > 1
+        return (eta_shape[0][0], len(eta_shape)) if several else eta_shape
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "family": self.family.to_json()}

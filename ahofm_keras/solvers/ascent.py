@@ -120,4 +120,15 @@ def sweep(
 
     updates = (whole, cautiously, engine.update_linear)
     reached = damped(engine, state, updates, is_good, engine.settings.halvings)
-    return reached or replace(state, stalled=state.stalled + 1)
+    return reached or replace(state, stalled=state.stalled + _promises_more(engine, state))
+
+
+def _promises_more(engine: Engine, state: State) -> bool:
+    """Whether a step of the linear block would gain by the working response, where none is good.
+
+    At the optimum no step is, nor at the end of a link's domain, where the last of them lead beyond it.
+    """
+    after = engine.update_linear(state)
+    squares = [engine.expected_squares(own)[0] + own.linear.penalty for own in (state, after)]
+    gain = (squares[0] - squares[1]) / (2 * state.dispersion * engine.total_weight)
+    return gain > engine.settings.bound_gain

@@ -232,7 +232,7 @@ class Engine:
         """
         squares, variances = self.expected_squares(state)
         if not self.family.is_linear:
-            squares = self.deviance(state)
+            squares = self.deviance(state) / self.response.dispersion_unit
         total = -(squares + variances) / state.dispersion
         total -= self.weighted_rows * np.log(2 * np.pi * state.dispersion)
         for block in state.blocks:

@@ -248,12 +248,12 @@ def pairs(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 @every_family
-@pytest.mark.parametrize("scale", [1.0, 250.0])
-def test_loss_is_half_the_mean_deviance_in_units_of_the_scale(name: str, scale: float) -> None:
+@pytest.mark.parametrize("unit", [1.0, 62_500.0])
+def test_loss_is_half_the_mean_deviance_in_units_of_the_dispersion(name: str, unit: float) -> None:
     y, mean = pairs(name)
-    found = HalfDeviance(name, scale)(y, mean)
+    found = HalfDeviance(name, unit)(y, mean)
     assert keras.backend.standardize_dtype(found.dtype) == keras.config.floatx()
-    wanted = wanted_deviance(name, y, mean).mean() / 2 / scale**2
+    wanted = wanted_deviance(name, y, mean).mean() / 2 / unit
     assert float(found) == pytest.approx(wanted, rel=1e-6)
 
 

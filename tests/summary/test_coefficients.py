@@ -127,7 +127,7 @@ def test_the_covariance_of_an_interaction_is_block_diagonal(unpruned: ak.Additiv
     assert list(found.index) == list(coef(unpruned, term.column_labels[0]).index)
     blocks = []
     for j, position in enumerate(term.features):
-        root = factor_root(unpruned, (term, 0), j)
+        root = factor_root(unpruned, unpruned.design.orders[0], j)
         # Factors beside one another, each in coefficients of its basis functions.
         wide = block_diag(*[unpruned.design.features[position].transform] * term.orders[0].rank)
         root = wide @ root.reshape(-1, root.shape[2])
