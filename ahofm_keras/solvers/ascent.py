@@ -13,7 +13,7 @@ from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.moves import try_moves
 from ahofm_keras.solvers.moves.drop_idle import DropIdle
 from ahofm_keras.solvers.moves.grow import Grow
-from ahofm_keras.solvers.moves.prune import PruneFactors, PruneOrder
+from ahofm_keras.solvers.moves.prune import PruneFactors
 from ahofm_keras.solvers.state import Rough, State
 from ahofm_keras.solvers.steps import Reached, Steps, announced, finish
 
@@ -41,8 +41,7 @@ def settle(engine: Engine, state: State) -> Steps:
     state = yield from climb(engine, state)
     if not state.groups:
         return state
-    orders = [PruneOrder(group.key) for group in reversed(state.groups)]
-    state = yield from try_moves(engine, state, [PruneFactors(), *orders])
+    state = yield from try_moves(engine, state, [PruneFactors()])
     return (yield from climb(engine, state))
 
 

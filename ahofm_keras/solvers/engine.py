@@ -25,14 +25,11 @@ from ahofm_keras.solvers.chunks import Response
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.solvers.kernels import get_kernels
 from ahofm_keras.solvers.precision import Precision
-from ahofm_keras.solvers.priors import System, reset_smoothing, switch_off
+from ahofm_keras.solvers.priors import System, switch_off
 from ahofm_keras.solvers.settings import Settings, current_settings
 from ahofm_keras.solvers.state import Rough, State, Working
 from ahofm_keras.solvers.store import InMemoryRows, RowStore, Task
 from ahofm_keras.terms import Design
-
-# What `Settings.moves_off` may hold of the updates of the linear block.
-_RESET = "reset smoothing"
 
 
 class Engine:
@@ -129,24 +126,20 @@ class Engine:
                 state = self.update_factors(state, index, feature, newton_steps, log_prior_odds)
         return self.update_dispersion(self.update_linear(state, newton_steps, prune_linear))
 
-    def update_linear(
-        self, state: State, newton_steps: int = 0, prune: bool = False, reset: bool = False
-    ) -> State:
+    def update_linear(self, state: State, newton_steps: int = 0, prune: bool = False) -> State:
         """Intercept, linear terms, smooths and tensor products, jointly.
 
         Args:
             state: where it begins.
             newton_steps: on the smoothing.
-            prune: whether tensor products that are not worth their price are switched off.
-            reset: whether the smoothing of all of them may be another.
+            prune: whether tensor products that are not worth their price are switched off before.
         """
         block, gram = state.linear, state.gram
         system = System(gram, self.store.reduce(tasks.linear_sums, state), state.dispersion)
         precision = _known_precision(block, gram)
         prior = block.prior if precision else block.prior.seeing(gram)
-        if prune or (reset and _RESET not in self.settings.moves_off):
-            solution = prior.solve(system, precision)
-            solution = switch_off(solution, system) if prune else reset_smoothing(solution, system)
+        if prune:
+            solution = switch_off(prior.solve(system, precision), system)
             prior, precision = solution.prior, solution.precision
         solution = prior.newton_steps(system, newton_steps, precision=precision)
         return replace(state, linear=block.solved(solution, state.dispersion, gram))

@@ -323,17 +323,6 @@ class BlockPrior:
         return gradient, hessian
 
 
-def reset_smoothing(solution: Solution, system: System) -> Solution:
-    """The smoothing of all groups from where it started, if that ends in a better optimum.
-
-    At a large tau, and at a large lambda, the evidence is flat: steps do not lead back from there.
-    """
-    prior, settings = solution.prior, solution.prior.settings
-    start = prior.at(prior.start)
-    candidate = start.newton_steps(system, settings.reset_steps, settings.reset_gain)
-    return candidate if candidate.evidence >= solution.evidence else solution
-
-
 def switch_off(solution: Solution, system: System, log_prior_odds: float = 0.0) -> Solution:
     """Do without the groups that gain the evidence less than their price, the weakest first.
 

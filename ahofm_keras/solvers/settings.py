@@ -58,9 +58,8 @@ class Settings:
     # Steps end where the evidence gains less.
     least_gain: float = 1e-6
 
-    # Newton steps from where the smoothing started, and the gain at which they end: sweeps go on.
+    # From where the smoothing started: most of the way, sweeps go on.
     reset_steps: int = 15
-    reset_gain: float = 0.01
 
     # Uncertainty of the smoothing -------------------------------------------------------------------
 

@@ -20,11 +20,12 @@ from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.job import FitJob, Outcome, is_no_worse
 from ahofm_keras.solvers.moves import try_moves
 from ahofm_keras.solvers.moves.main_effects import MainEffectsOnly
+from ahofm_keras.solvers.moves.reset_smoothing import ResetSmoothing
 from ahofm_keras.solvers.posterior import read_posterior, write_posterior
 from ahofm_keras.solvers.settings import Settings
 from ahofm_keras.solvers.starts import draw_factors
 from ahofm_keras.solvers.state import Rough, State
-from ahofm_keras.solvers.steps import Steps, announced
+from ahofm_keras.solvers.steps import Steps, announced, finish
 from ahofm_keras.solvers.sweeps import make_engine, one_blas_thread, run_sweeps
 
 
@@ -104,7 +105,12 @@ def sample_sizes(rows: int, settings: Settings) -> list[int]:
 def _go_on(engine: Engine, state: State, rough: Rough = Rough.NONE) -> Steps:
     """Sweeps from a state that was reached before, on these rows or on others."""
     state = engine.linearise(replace(state, working=None, linear_gram=None), rough)
-    return (yield from climb(engine, engine.update_linear(state, reset=True)))
+    return (yield from climb(engine, _reset_smoothing(engine, state)))
+
+
+def _reset_smoothing(engine: Engine, state: State) -> State:
+    """The linear block, with its smoothing chosen once more if that is better."""
+    return finish(try_moves(engine, engine.update_linear(state), [ResetSmoothing()]))
 
 
 def ascend(engine: Engine, seed: int) -> Steps:
@@ -121,7 +127,7 @@ def ascend(engine: Engine, seed: int) -> Steps:
     state = draw_factors(state, seed, engine.settings.start_variance)
     state = yield from warm_up(engine, state)
     # It was chosen while the interactions, which are there now, were noise.
-    state = engine.update_linear(state, reset=True)
+    state = _reset_smoothing(engine, state)
     state = yield from settle(engine, state)
     state = yield from complete(engine, state)
     return (yield from try_moves(engine, state, [MainEffectsOnly(plain)]))

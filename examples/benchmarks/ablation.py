@@ -42,13 +42,11 @@ SWITCHES: dict[str, dict[str, Any]] = {
     BASE: {},
     "no grow": {"moves_off": ("grow",)},
     "no prune factors": {"moves_off": ("prune factors",)},
-    "no prune orders": {"moves_off": ("prune orders",)},
-    "no pruning at all": {"moves_off": ("prune factors", "prune orders")},
     "no drop idle": {"moves_off": ("drop idle",)},
     "no main effects only": {"moves_off": ("main effects only",)},
     "no reset": {"moves_off": ("reset smoothing",)},
     "no moves": {
-        "moves_off": ("grow", "prune factors", "prune orders", "main effects only", "reset smoothing")
+        "moves_off": ("grow", "prune factors", "main effects only", "reset smoothing")
     },
     "log_prior_odds 1": {"log_prior_odds": 1.0},
     "log_prior_odds 4": {"log_prior_odds": 4.0},

@@ -14,6 +14,8 @@ from scipy.stats import multivariate_normal
 
 from ahofm_keras.solvers import tasks
 from ahofm_keras.solvers.job import Rows
+from ahofm_keras.solvers.moves import try_moves
+from ahofm_keras.solvers.moves.reset_smoothing import ResetSmoothing
 from ahofm_keras.solvers.settings import Settings
 from ahofm_keras.solvers.state import Rough
 from ahofm_keras.solvers.store import add_up
@@ -341,7 +343,8 @@ def test_resetting_keeps_smoothing_that_was_better() -> None:
     # Where the evidence is flat and steps do not come back from.
     shape = replace(prior.shape, start=prior.parameters + 20)
     engine.change_linear(prior=replace(prior, shape=shape))
-    engine.update_linear(reset=True)
+    engine.update_linear()
+    engine.follow(try_moves(engine.engine, engine.state, [ResetSmoothing()]))
     assert engine.bound() >= best - 1e-8 * engine.rows
 
 
@@ -352,7 +355,7 @@ def test_resetting_brings_a_smooth_back() -> None:
     engine.change_smoothing(engine.linear.prior.parameters + 20)
     engine.update_linear(newton_steps=1)
     assert engine.bound() < best - 1
-    engine.update_linear(reset=True)
+    engine.follow(try_moves(engine.engine, engine.state, [ResetSmoothing()]))
     assert engine.bound() > best - 0.1
 
 

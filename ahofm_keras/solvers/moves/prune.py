@@ -1,9 +1,8 @@
-"""Leave out what the data does not need: factors, orders.
+"""Leave out factors that the data does not need, and with the last of them their order.
 
 Every (lambda, tau) is chosen by the data, and a bound that is maximised over hundreds of them rises on
 pure noise. The price of each is the Occam factor that integrating it out would give, see `Settings`. So
-each factor of a feature that is active costs that, and a factor or an order stays if the bound gains
-more from it.
+each factor of a feature that is active costs that, and a factor stays if the bound gains more from it.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from collections.abc import Hashable
 import numpy as np
 
 from ahofm_keras.solvers import tasks
-from ahofm_keras.solvers.blocks import GroupKey
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.moves.move import Move, Proposal
 from ahofm_keras.solvers.state import State
@@ -36,25 +34,6 @@ class PruneFactors(Move):
                 own = next(group for group in state.groups if group.key == key)
                 smaller = state.with_group(own.without(factor))
                 return Proposal((key, factor), smaller, -engine.settings.prune_tolerance)
-        return None
-
-
-class PruneOrder(Move):
-    """Do without one order of one term."""
-
-    name = "prune orders"
-    is_repeated = False
-
-    def __init__(self, key: GroupKey) -> None:
-        self.key = key
-
-    def propose(self, engine: Engine, state: State, refused: frozenset[Hashable]) -> Proposal | None:
-        for group, energies in zip(state.groups, factor_worths(engine, state), strict=True):
-            active = int(group.is_active.sum())
-            if group.key == self.key and energies.sum() < _most(engine, active, group.order):
-                return Proposal(
-                    self.key, state.without_group(self.key), -engine.settings.prune_tolerance
-                )
         return None
 
 
