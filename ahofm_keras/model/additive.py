@@ -86,8 +86,7 @@ class AdditiveModel(ReadingMethods, keras.Model):
         design = Design.from_json(state["design"])
         room = make_room(design, state.get("starts", starts))
         shift, scale = (0.0 if state[unit] is None else state[unit] for unit in ("shift", "scale"))
-        # Columns keep their digits: only the places that follow from them have the weights' precision.
-        super().__init__(name=name, autocast=False, **kwargs)
+        super().__init__(name=name, autocast=False, **kwargs)  # columns keep their digits
         self.formula = state["formula"]
         self.family = family
         self.design = design

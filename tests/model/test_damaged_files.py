@@ -114,7 +114,7 @@ def with_missing_weights(parts: Parts, folder: Path) -> bytes:
     path = folder / "weights.h5"
     path.write_bytes(parts[WEIGHTS])
     with h5py.File(path, "a") as file:
-        file["network/layers/smooth/vars/0"][...] = np.nan
+        file["layers/functional/layers/smooth/vars/0"][...] = np.nan
     return path.read_bytes()
 
 
