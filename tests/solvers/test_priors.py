@@ -223,8 +223,10 @@ def test_of_equal_columns_what_they_explain_comes_back() -> None:
     best = prior.newton_steps(system, 50)
     off = without((0, 2), best).solve(system)
     assert off.evidence < best.evidence - 300
-    _, gain = reset(engine, off.prior)
-    assert gain > best.evidence - off.evidence - 2
+    reset(engine, off.prior)
+    # A reset takes most of the way; the steps of the sweeps that follow take the rest.
+    found = engine.linear.prior.newton_steps(system, 50)
+    assert found.evidence > best.evidence - 0.2
 
 
 def test_a_fixed_smooth_is_not_reset() -> None:

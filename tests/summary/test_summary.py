@@ -96,7 +96,7 @@ def test_degrees_of_freedom_of_the_posterior(model: ak.AdditiveModel) -> None:
 def test_an_order_is_tested_by_its_derivatives(unpruned: ak.AdditiveModel) -> None:
     """Against differences by every coefficient."""
     parts, [term] = Parts(unpruned), terms_of(unpruned.design, InteractionTerm)
-    test = interaction_test(parts, (term, 1), 100.0)
+    test = interaction_test(parts, unpruned.design.orders[1], 100.0)
     group = next(g for g in parts.groups if g.source == (term.name, 1))
     functions = [
         parts.variables[v].functions(values)
@@ -110,7 +110,7 @@ def test_an_order_is_tested_by_its_derivatives(unpruned: ak.AdditiveModel) -> No
 
     root, step = [], 1e-4
     for j in range(3):
-        covariance_root = factor_root(unpruned, (term, 1), j)
+        covariance_root = factor_root(unpruned, unpruned.design.orders[1], j)
         own = parts.variables[group.members[j]].columns_of(term.features[j])
         for column in covariance_root.transpose(2, 1, 0):
             moved = [[w.copy() for w in group.weights] for _ in range(2)]
