@@ -21,15 +21,23 @@ if TYPE_CHECKING:
     from ahofm_keras import datasets as datasets
     from ahofm_keras import families as families
     from ahofm_keras.comparison import Comparison, compare
+    from ahofm_keras.decomposition import (
+        Effect,
+        Explanation,
+        effect,
+        effects,
+        explain,
+        interactions,
+        shares,
+    )
     from ahofm_keras.diagnostics import Check, check
-    from ahofm_keras.effects import Effect, Explanation, effect, effects, explain, interactions, shares
     from ahofm_keras.families import register_family
     from ahofm_keras.formula import parse_formula
     from ahofm_keras.model import AdditiveModel, afm, ahofm, fit, fm, gam, hofm, load_model
     from ahofm_keras.plotting import plot
-    from ahofm_keras.refine import refine
-    from ahofm_keras.report import report
-    from ahofm_keras.summary import Summary, coef, summary, vcov
+    from ahofm_keras.refinement import refine
+    from ahofm_keras.reporting import report
+    from ahofm_keras.summaries import Summary, coef, summary, vcov
     from ahofm_keras.terms import register_term
 
 __all__ = [

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ahofm_keras.decomposition.parts import check_readable
 from ahofm_keras.diagnostics.rows import read_rows
-from ahofm_keras.effects.parts import check_readable
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
-from ahofm_keras.summary.figures import read_figures
-from ahofm_keras.summary.tables import WIDTH, Table
+from ahofm_keras.summaries.figures import read_figures
+from ahofm_keras.summaries.tables import WIDTH, Table
 from ahofm_keras.texts import table_number, table_percent
 
 # Weights in single precision give deviances of the same rows that differ by less than this.

@@ -1,7 +1,7 @@
 """Print the tests of what has changed since the main branch, for `make changed`.
 
-A module `ahofm_keras/warp.py` has the tests `tests/test_warp.py`, a package `ahofm_keras/effects/` the
-folder `tests/effects`; both have the examples of their docstrings. Where nothing else is found, the
+A module `ahofm_keras/warp.py` has the tests `tests/test_warp.py`, a package `ahofm_keras/decomposition/` the
+folder `tests/decomposition`; both have the examples of their docstrings. Where nothing else is found, the
 test of the imports is left.
 """
 

@@ -16,26 +16,27 @@ starts.ROWS_OF_STARTS = 0
 
 # Files that fit many models, run pages or start processes; `make quick` leaves them out.
 SLOW = """
-diagnostics/test_basis.py diagnostics/test_check.py diagnostics/test_concurvity.py
-diagnostics/test_residuals.py diagnostics/test_tensors.py docs/test_docs.py effects/test_parts.py
-effects/test_purify.py effects/test_tensors.py effects/test_uncertainty.py examples/test_gallery.py
-examples/test_noise.py examples/test_paper.py families/test_glm.py families/test_own_family.py
-formula/test_fuzz.py formula/test_limits.py formula/test_patsy.py model/test_again.py
-model/test_averaging.py model/test_callbacks.py model/test_closed_form.py model/test_conformal.py
-model/test_damaged_files.py model/test_default_starts.py model/test_evaluate.py model/test_fit.py
-model/test_intervals.py model/test_missing_served.py model/test_new_levels.py
-model/test_odd_input.py model/test_predict.py model/test_properties.py model/test_record.py
-model/test_saving.py model/test_solver_choice.py model/test_two_predictors.py model/test_weights.py
-plotting/test_check.py plotting/test_crowded.py plotting/test_effects.py plotting/test_page.py
-plotting/test_tensors.py plotting/test_views.py report/test_arithmetic.py report/test_browser.py
-report/test_contents.py report/test_crowded.py report/test_page.py solvers/test_bcd.py
-solvers/test_coverage.py solvers/test_edf_penalty.py solvers/test_engine.py solvers/test_growing.py
-solvers/test_hard_data.py solvers/test_interrupts.py solvers/test_kernels.py solvers/test_laplace.py
-solvers/test_posterior.py solvers/test_rare_levels.py solvers/test_smoothing_uncertainty.py
-solvers/test_tensor.py solvers/test_units.py solvers/test_variational.py
-summary/test_coefficients.py summary/test_tensors.py summary/test_wald.py terms/test_registered.py
-test_interaction_bases.py test_lazy_import.py test_margins.py test_quiet.py test_readme.py
-test_refine.py test_tensor_terms.py
+decomposition/test_parts.py decomposition/test_purify.py decomposition/test_tensors.py
+decomposition/test_uncertainty.py diagnostics/test_basis.py diagnostics/test_check.py
+diagnostics/test_concurvity.py diagnostics/test_residuals.py diagnostics/test_tensors.py
+docs/test_docs.py examples/test_gallery.py examples/test_noise.py examples/test_paper.py
+families/test_glm.py families/test_own_family.py formula/test_fuzz.py formula/test_limits.py
+formula/test_patsy.py model/test_again.py model/test_averaging.py model/test_callbacks.py
+model/test_closed_form.py model/test_conformal.py model/test_damaged_files.py
+model/test_default_starts.py model/test_evaluate.py model/test_fit.py model/test_intervals.py
+model/test_missing_served.py model/test_new_levels.py model/test_odd_input.py model/test_predict.py
+model/test_properties.py model/test_record.py model/test_saving.py model/test_solver_choice.py
+model/test_two_predictors.py model/test_weights.py plotting/test_check.py plotting/test_crowded.py
+plotting/test_effects.py plotting/test_page.py plotting/test_tensors.py plotting/test_views.py
+reporting/test_arithmetic.py reporting/test_browser.py reporting/test_contents.py
+reporting/test_crowded.py reporting/test_page.py solvers/test_bcd.py solvers/test_coverage.py
+solvers/test_edf_penalty.py solvers/test_engine.py solvers/test_growing.py solvers/test_hard_data.py
+solvers/test_interrupts.py solvers/test_kernels.py solvers/test_laplace.py solvers/test_posterior.py
+solvers/test_rare_levels.py solvers/test_smoothing_uncertainty.py solvers/test_tensor.py
+solvers/test_units.py solvers/test_variational.py summaries/test_coefficients.py
+summaries/test_tensors.py summaries/test_wald.py terms/test_registered.py test_interaction_bases.py
+test_lazy_import.py test_margins.py test_quiet.py test_readme.py test_refinement.py
+test_tensor_terms.py
 """.split()
 
 

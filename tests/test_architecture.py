@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import ahofm_keras as ak
 from ahofm_keras.terms import TERMS
 from tests.conftest import SLOW
 
@@ -150,3 +151,7 @@ def test_scripts_of_the_report_do_not_know_families() -> None:
         assert not re.search(r"family\.(name|link) *[!=]=|\[contents\.family\.", path.read_text()), (
             path.name
         )
+
+
+def test_no_public_function_hides_a_module() -> None:
+    assert not {name for name in rooms() if callable(getattr(ak, name, None))}

@@ -11,7 +11,7 @@ import pytest
 import ahofm_keras as ak
 from ahofm_keras.bases import Basis
 from ahofm_keras.formula import parse_formula
-from ahofm_keras.refine import _exact, _main_effect
+from ahofm_keras.refinement import _exact, _main_effect
 from ahofm_keras.terms import Design
 from ahofm_keras.terms.interaction import InteractionTerm
 from ahofm_keras.terms.smooth import SmoothTerm

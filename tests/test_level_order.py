@@ -15,7 +15,7 @@ import ahofm_keras as ak
 from ahofm_keras.data import read_levels
 from ahofm_keras.formula import parse_formula
 from ahofm_keras.plotting.levels import level_frame
-from ahofm_keras.refine import _training_rows
+from ahofm_keras.refinement import _training_rows
 from ahofm_keras.terms import Design
 
 ORDER = ["mid", "low", "never", "high"]

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from ahofm_keras.decomposition.parts import Parts
 from ahofm_keras.diagnostics.rows import CheckedRows, rows_outside
-from ahofm_keras.effects.parts import Parts
 from ahofm_keras.model import AdditiveModel
 
 _BINS = 10

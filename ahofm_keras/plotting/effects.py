@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ahofm_keras.effects import Effect
+from ahofm_keras.decomposition import Effect
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.plotting.curves import (

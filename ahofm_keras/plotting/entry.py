@@ -6,8 +6,8 @@ from typing import Any
 
 import pandas as pd
 
+from ahofm_keras.decomposition import Effect, Explanation
 from ahofm_keras.diagnostics import Check
-from ahofm_keras.effects import Effect, Explanation
 from ahofm_keras.errors import DataError
 from ahofm_keras.plotting.check import plot_check
 from ahofm_keras.plotting.effects import effect_data, plot_effect

@@ -8,8 +8,8 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from ahofm_keras.effects import Parts
-from ahofm_keras.effects.names import check_order, find_subset
+from ahofm_keras.decomposition import Parts
+from ahofm_keras.decomposition.names import check_order, find_subset
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.moments import elementary_symmetric

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ahofm_keras.effects import Parts
+from ahofm_keras.decomposition import Parts
 from ahofm_keras.terms import Margin, Variable
 from ahofm_keras.texts import number, shorten
 

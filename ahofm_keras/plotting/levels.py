@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ahofm_keras.effects import Effect
+from ahofm_keras.decomposition import Effect
 from ahofm_keras.plotting.curves import limit_to_residuals, open_axis
 from ahofm_keras.plotting.look import Look
 from ahofm_keras.plotting.rows import thinned

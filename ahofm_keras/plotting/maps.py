@@ -9,10 +9,10 @@ import pandas as pd
 from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
-from ahofm_keras.effects import Parts
-from ahofm_keras.effects.names import check_count
-from ahofm_keras.effects.parts import NOTHING
-from ahofm_keras.effects.ranking import over
+from ahofm_keras.decomposition import Parts
+from ahofm_keras.decomposition.names import check_count
+from ahofm_keras.decomposition.parts import NOTHING
+from ahofm_keras.decomposition.ranking import over
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.plotting.texts import NEGLIGIBLE, join_names, shorten_apart

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import qmc
 
-from ahofm_keras.effects import Parts
-from ahofm_keras.effects.names import check_count, check_order, find_subset
-from ahofm_keras.effects.parts import NOTHING
-from ahofm_keras.effects.ranking import over
+from ahofm_keras.decomposition import Parts
+from ahofm_keras.decomposition.names import check_count, check_order, find_subset
+from ahofm_keras.decomposition.parts import NOTHING
+from ahofm_keras.decomposition.ranking import over
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.plotting.grids import choose_stretch, levels_of

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ahofm_keras.effects import Parts
-from ahofm_keras.effects.names import check_count
-from ahofm_keras.effects.parts import NOTHING
-from ahofm_keras.effects.ranking import over
+from ahofm_keras.decomposition import Parts
+from ahofm_keras.decomposition.names import check_count
+from ahofm_keras.decomposition.parts import NOTHING
+from ahofm_keras.decomposition.ranking import over
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.plotting.curves import RUNAWAY, core_of
 from ahofm_keras.plotting.effects import draw_picture

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ahofm_keras.effects import Effect, Parts, effect
-from ahofm_keras.effects.names import check_count, find_subset
-from ahofm_keras.effects.parts import NOTHING
+from ahofm_keras.decomposition import Effect, Parts, effect
+from ahofm_keras.decomposition.names import check_count, find_subset
+from ahofm_keras.decomposition.parts import NOTHING
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.arguments import check_level

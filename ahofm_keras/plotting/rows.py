@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ahofm_keras.effects import Parts
-from ahofm_keras.effects.names import find_subset
-from ahofm_keras.effects.purify import purify_parts
-from ahofm_keras.effects.rows import find_rows
+from ahofm_keras.decomposition import Parts
+from ahofm_keras.decomposition.names import find_subset
+from ahofm_keras.decomposition.purify import purify_parts
+from ahofm_keras.decomposition.rows import find_rows
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.reading import read_response

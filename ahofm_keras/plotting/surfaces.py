@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
-from ahofm_keras.effects import Effect
-from ahofm_keras.effects.parts import NOTHING
+from ahofm_keras.decomposition import Effect
+from ahofm_keras.decomposition.parts import NOTHING
 from ahofm_keras.plotting.look import Look
 from ahofm_keras.plotting.rows import thinned
 from ahofm_keras.plotting.texts import even_numbers, shorten_apart

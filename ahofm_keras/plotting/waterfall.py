@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ahofm_keras.effects import Explanation
-from ahofm_keras.effects.names import check_count
+from ahofm_keras.decomposition import Explanation
+from ahofm_keras.decomposition.names import check_count
 from ahofm_keras.errors import DataError
 from ahofm_keras.plotting.texts import join_names, signed
 from ahofm_keras.plotting.theme import (

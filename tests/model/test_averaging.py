@@ -12,9 +12,9 @@ import pytest
 import tensorflow as tf
 
 import ahofm_keras as ak
-from ahofm_keras.effects.groups import places_by_start
-from ahofm_keras.effects.parts import Parts
-from ahofm_keras.effects.uncertainty import Uncertainty
+from ahofm_keras.decomposition.groups import places_by_start
+from ahofm_keras.decomposition.parts import Parts
+from ahofm_keras.decomposition.uncertainty import Uncertainty
 from ahofm_keras.model import starts as room
 from ahofm_keras.solvers import FitJob
 from ahofm_keras.solvers.averaging import do_agree

@@ -12,7 +12,7 @@ import pytest
 from matplotlib.colors import to_rgba
 
 import ahofm_keras as ak
-from ahofm_keras.effects import Parts, effect, explain
+from ahofm_keras.decomposition import Parts, effect, explain
 from ahofm_keras.plotting import (
     factor_data,
     factors,

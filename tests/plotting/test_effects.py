@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ahofm_keras as ak
-from ahofm_keras.effects import Effect, effect
+from ahofm_keras.decomposition import Effect, effect
 from ahofm_keras.plotting import (
     effect_data,
     plot,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ahofm_keras as ak
-from ahofm_keras.effects import explain
+from ahofm_keras.decomposition import explain
 from ahofm_keras.plotting import explanation_data, history_data, plot, plot_explanation, plot_history
 
 ADAM = {

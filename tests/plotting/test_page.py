@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import ahofm_keras as ak
-from ahofm_keras.effects import effect, explain, interactions
+from ahofm_keras.decomposition import effect, explain, interactions
 from ahofm_keras.plotting import page, plot, plot_data, plot_interaction_map, plot_marginals
 from ahofm_keras.texts import percent
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ahofm_keras as ak
-from ahofm_keras.effects import Parts, effect, interactions
+from ahofm_keras.decomposition import Parts, effect, interactions
 from ahofm_keras.plotting import (
     factor_data,
     interaction_map_data,

@@ -1,0 +1,208 @@
+"""Effects: curves and surfaces of subsets of variables, with standard errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from ahofm_keras.decomposition.grids import make_axis, near_data, read_at
+from ahofm_keras.decomposition.names import check_count, check_order, find_subset
+from ahofm_keras.decomposition.parts import NOTHING, Parts
+from ahofm_keras.decomposition.purify import Purification, purify_parts
+from ahofm_keras.decomposition.ranking import over
+from ahofm_keras.decomposition.uncertainty import Uncertainty
+from ahofm_keras.errors import DataError
+from ahofm_keras.model import AdditiveModel
+from ahofm_keras.model.arguments import check_level
+from ahofm_keras.terms.groups import Subset
+
+# Points along each axis, by order.
+_POINTS = {1: 120, 2: 50, 3: 25}
+_MANY_POINTS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """The part of the link that belongs to one subset of features and to no smaller one.
+
+    Args:
+        label: e.g. `x1:x2`.
+        features: names.
+        grid: values of each feature, `(n_1,)`, ...
+        fit: `(n_1, ..., n_d)`, in units of the link.
+        se: standard errors, the same shape; None where the model has no posterior, or what is moved by
+            purification is not known.
+        share: of the variance of the link, under the product of the training margins; of a purified
+            effect over the rows that it was purified on.
+        near_data: where training rows are near, the same shape; None where it is not known.
+        categories: which features are categories.
+        purified: whether what smaller subsets can explain was moved to them.
+    """
+
+    label: str
+    features: tuple[str, ...]
+    grid: tuple[np.ndarray, ...]
+    fit: np.ndarray
+    se: np.ndarray | None
+    share: float
+    near_data: np.ndarray | None
+    categories: tuple[bool, ...]
+    purified: bool = False
+
+    @property
+    def order(self) -> int:
+        return len(self.features)
+
+    def band(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper ends of the pointwise credible band."""
+        check_level("level", level)
+        if self.se is None:
+            reason = "it was purified" if self.purified else "the model has no posterior"
+            raise DataError(f"The effect of `{self.label}` has no band: {reason}.")
+        reach = stats.norm.ppf((1 + level) / 2) * self.se
+        return self.fit - reach, self.fit + reach
+
+    def frame(self, level: float = 0.95) -> pd.DataFrame:
+        """One row per point of the grid: features, `fit` and, where known, `se`, `lower`, `upper`."""
+        mesh = np.meshgrid(*self.grid, indexing="ij")
+        frame = pd.DataFrame(
+            {name: own.reshape(-1) for name, own in zip(self.features, mesh, strict=True)}
+        )
+        frame["fit"] = self.fit.reshape(-1)
+        if self.se is not None:
+            lower, upper = self.band(level)
+            frame["se"] = self.se.reshape(-1)
+            frame["lower"], frame["upper"] = lower.reshape(-1), upper.reshape(-1)
+        return frame
+
+    def __repr__(self) -> str:
+        shape = " x ".join(map(str, self.fit.shape))
+        return f"<Effect {self.label}: {shape} points, share {self.share:.1%}>"
+
+
+def effect(
+    model: AdditiveModel,
+    *features: str,
+    points: int | None = None,
+    at: Mapping[str, Any] | None = None,
+    purify: bool = False,
+    data: Any = None,
+) -> Effect:
+    """The effect of one feature, a pair, a triple...
+
+    Args:
+        model: fitted.
+        features: names, e.g. `"x1", "x2"`, or `"x1:x2"`.
+        points: along each axis that is a number.
+        at: values of some features to evaluate at, instead of an even grid.
+        purify: whether what smaller subsets can explain of it on the rows, because features are
+            correlated, is moved to them; the sum of all effects stays the same.
+        data: rows to purify on, by default those of the fit.
+
+    Raises:
+        DataError: an unknown feature, more features than the model's highest order, values that are not
+            finite or no levels.
+    """
+    parts = Parts(model)
+    subset = find_subset(parts, features)
+    check_count("points", points, 2)
+    given = read_at(parts, subset, at or {})
+    purification = purify_parts(parts, data, wanted=subset) if purify else None
+    maker = _Maker(parts, points, purification)
+    return maker.make(subset, maker.share(subset), given)
+
+
+def effects(
+    model: AdditiveModel,
+    order: int | None = None,
+    top: int | None = None,
+    points: int | None = None,
+    purify: bool = False,
+    data: Any = None,
+) -> list[Effect]:
+    """Effects of all features and, strongest first, of all pairs that have one.
+
+    Args:
+        model: fitted.
+        order: only those of this order, e.g. 3 for triples.
+        top: at most this many of each order above 1.
+        points: along each axis that is a number.
+        purify: see `effect`.
+        data: rows to purify on, by default those of the fit.
+    """
+    parts = Parts(model)
+    if order is not None:
+        check_order(parts, order)
+    check_count("top", top, 1)
+    check_count("points", points, 2)
+    orders = [order] if order is not None else [1, 2][: parts.largest_order]
+    purification = purify_parts(parts, data, least=min(orders, default=1)) if purify else None
+    maker = _Maker(parts, points, purification)
+    found = []
+    for size in orders:
+        ranked = maker.ranked(size)
+        chosen = sorted(ranked) if size == 1 else list(ranked)[:top]
+        found += [maker.make(subset, ranked[subset]) for subset in chosen]
+    return found
+
+
+class _Maker:
+    """Makes effects of one model."""
+
+    def __init__(self, parts: Parts, points: int | None, purification: Purification | None) -> None:
+        self.parts = parts
+        self.points = points
+        self.purification = purification
+        self.uncertainty = None
+        if purification is None and parts.model.has_posterior:
+            self.uncertainty = Uncertainty(parts)
+
+    def ranked(self, order: int) -> dict[Subset, float]:
+        """All features, or all larger subsets that have an effect, with shares; strongest first."""
+        subsets = self.parts.subsets(order)
+        if self.purification is None:
+            shares = over(self.parts.variances(subsets), self.parts.total_variance)
+        else:
+            moved = [part for part in self.purification.moved if len(part) == order]
+            subsets = np.unique(np.array([*subsets.tolist(), *moved], int).reshape(-1, order), axis=0)
+            shares = np.array([self.purification.share(tuple(subset)) for subset in subsets])
+        best = np.argsort(-shares, kind="stable")
+        kept = best if order == 1 else best[shares[best] > NOTHING]
+        return {tuple(map(int, subsets[place])): float(shares[place]) for place in kept}
+
+    def make(self, subset: Subset, share: float, at: Mapping[int, np.ndarray] | None = None) -> Effect:
+        """The effect of one subset, at given values of some variables, else on even grids."""
+        parts, given = self.parts, at or {}
+        variables = [parts.variables[variable] for variable in subset]
+        points = self.points or _POINTS.get(len(subset), _MANY_POINTS)
+        grid = tuple(
+            given[v] if v in given else make_axis(parts.variables[v], parts.margins.single[v], points)
+            for v in subset
+        )
+        functions = [v.functions(values) for v, values in zip(variables, grid, strict=True)]
+        fit = parts.evaluate_grid(subset, functions)
+        if self.purification is not None:
+            fit = fit + self.purification.evaluate_grid(subset, functions)
+        uncertainty = self.uncertainty
+        return Effect(
+            parts.label(subset),
+            tuple(variable.label for variable in variables),
+            grid,
+            fit,
+            None if uncertainty is None else uncertainty.standard_errors(subset, functions),
+            share,
+            near_data(parts, subset, grid),
+            tuple(variable.is_category for variable in variables),
+            self.purification is not None,
+        )
+
+    def share(self, subset: Subset) -> float:
+        """Share of the variance that a subset has."""
+        if self.purification is not None:
+            return self.purification.share(subset)
+        return float(over(self.parts.variance(subset), self.parts.total_variance))

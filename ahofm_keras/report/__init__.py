@@ -1,5 +1,0 @@
-"""A fitted model -> one HTML page for people who do not write Python."""
-
-from ahofm_keras.report.page import report
-
-__all__ = ["report"]

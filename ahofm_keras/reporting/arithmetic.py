@@ -1,0 +1,184 @@
+"""The model's own arithmetic as plain data: all that a page needs to predict.
+
+Every term is a sum of products of functions of single variables. The page evaluates the functions u of
+each variable (splines, levels, factors of linear terms) at a row, the factors of each group as
+combinations of them, and adds up products of factors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ahofm_keras.decomposition.groups import places_by_start
+from ahofm_keras.decomposition.parts import Parts
+from ahofm_keras.reporting.encoding import pack
+from ahofm_keras.terms import Feature, Group, Variable
+from ahofm_keras.terms.groups import CENTRES, DESIGN, FACTORS, PRODUCTS
+
+Json = dict[str, Any]
+
+# Covariances that a page carries, at most: about 2 MB.
+_MOST_COVARIANCES = 350_000
+
+
+def describe_arithmetic(parts: Parts) -> Json:
+    """Variables, groups of products, offsets and constants.
+
+    `raw_constant` goes with the factors as they are, `constant` with the centred factors of the
+    decomposition: `means` of each group are what is taken off its factors.
+    """
+    nothing = [np.zeros((variable.size, 1)) for variable in parts.variables]
+    return {
+        "raw_constant": float(parts.link(nothing)[0]),
+        "constant": parts.constant,
+        "variables": [_variable(*pair) for pair in zip(parts.variables, parts.means, strict=True)],
+        "groups": [_group(group, means) for group, means in _used_groups(parts)],
+        "offsets": [
+            {"label": label, "expression": offset.to_json()}
+            for label, offset in parts.model.design.only.offsets.items()
+        ],
+        "largest_order": parts.largest_order,
+    }
+
+
+def _variable(variable: Variable, means: np.ndarray) -> Json:
+    return {
+        "label": variable.label,
+        "name": variable.expression.arguments[0] if variable.expression.is_column else variable.label,
+        "expression": variable.expression.to_json(),
+        "columns": list(variable.expression.columns()),
+        "levels": list(variable.levels),
+        "bases": [_basis(feature) for feature in variable.features],
+        "products": [
+            [_component(factor, component) for factor, component in product]
+            for product in variable.products
+        ],
+        "means": pack(means),
+    }
+
+
+def _basis(feature: Feature) -> Json:
+    basis = feature.basis
+    return {
+        "kind": basis.kind,
+        "size": basis.size,
+        "degree": basis.degree,
+        "intervals": basis.intervals,
+        "axis": pack(basis.axis),
+        "warped": pack(basis.warped),
+        "extrapolation": basis.extrapolation,
+        "transform": pack(feature.transform),
+    }
+
+
+def _component(factor: Any, component: int) -> Json:
+    """A component of a linear term's factor: whether it is a level, any level, a power of `poly()`, or
+    the value itself."""
+    if factor.levels:
+        return {"level": component}
+    if factor.expression.function == "poly":
+        return {"poly": list(factor.expression.state), "power": component}
+    return {}
+
+
+def _used_groups(parts: Parts) -> list[tuple[Group, np.ndarray]]:
+    """Those that were not switched off as a whole, an average's start by start; means of the factors."""
+    found = []
+    for group, means in zip(parts.groups, parts.group_means, strict=True):
+        starts = places_by_start(parts.model, group)
+        if len(starts) > 1:
+            found += [(group.part(own), means[:, own]) for own in starts]
+        elif len(group.scale):
+            found.append((group, means))
+    return found
+
+
+def _group(group: Group, means: np.ndarray) -> Json:
+    return {
+        "order": group.order,
+        "members": list(group.members),
+        "weights": [pack(weights) for weights in group.weights],
+        "means": pack(means),
+        "scale": pack(group.scale),
+    }
+
+
+def describe_posterior(parts: Parts) -> Json | None:
+    """Roots of the covariances of all coefficients; None where there are none, or too many."""
+    if not parts.model.has_posterior or _covariances(parts) > _MOST_COVARIANCES:
+        return None
+    model, layer = parts.model, parts.model.posterior
+    assert layer is not None
+    return {
+        "dispersion": float(layer.dispersion) * model.dispersion_unit,
+        "linear": _pack_root(layer.linear_roots * model.scale),
+        "size": len(np.asarray(layer.linear_edf)),
+        "intercept": bool(model.design.only.intercept),
+        "groups": [_uncertain_group(parts, group) for group, _ in _used_groups(parts)],
+    }
+
+
+def has_large_posterior(parts: Parts) -> bool:
+    """Whether intervals are left out of the page to keep it small."""
+    return parts.model.has_posterior and _covariances(parts) > _MOST_COVARIANCES
+
+
+def _covariances(parts: Parts) -> int:
+    """Number of covariances of the model."""
+    sizes = [len(np.asarray(parts.model.posterior.linear_edf))]  # type: ignore[union-attr]
+    for group, _ in _used_groups(parts):
+        if group.kind == FACTORS:
+            sizes += [len(group.kept) * _width(parts, place) for place in group.features]
+    return sum(size * (size + 1) // 2 for size in sizes)
+
+
+def _uncertain_group(parts: Parts, group: Group) -> Json:
+    """Where the coefficients of a group stand in the linear block, or the covariances of its factors."""
+    model, layout = parts.model, parts.model.design.layout.only
+    if group.kind == CENTRES:
+        return {"kind": group.kind}
+    columns = _columns(parts, group)
+    if group.kind in (PRODUCTS, DESIGN):
+        places = layout.by_name[group.source[0]].where.start + group.kept
+    if group.kind == PRODUCTS:
+        return {"kind": group.kind, "places": pack(places, "i4"), "columns": columns}
+    if group.kind == DESIGN:
+        return {
+            "kind": group.kind,
+            "places": places.tolist(),
+            "centre": group.centre.tolist(),
+            "scale": (1 / group.unit).tolist(),
+        }
+    place = layout.order_index[group.source]
+    packed = []
+    for j, feature in enumerate(group.features):
+        root = model.posterior.factor_root(place, j, group.kept)[:, : _width(parts, feature)]  # type: ignore
+        packed.append(_pack_root(root.reshape(-1, root.shape[2])))
+    return {"kind": group.kind, "columns": columns, "roots": packed}
+
+
+def _columns(parts: Parts, group: Group) -> list[list[int]]:
+    """Where the functions of each member's feature start and stop among those of its variable."""
+    # A linear term has no features.
+    pairs = zip(group.members, group.features, strict=False)
+    slices = [parts.variables[variable].columns_of(feature) for variable, feature in pairs]
+    return [[own.start, own.stop] for own in slices]
+
+
+def _width(parts: Parts, place: int) -> int:
+    return len(parts.model.design.features[place].eigenvalues)
+
+
+def _pack_root(root: np.ndarray) -> Json:
+    """R of the covariance L L' = R'R, of which only the upper triangle is not 0.
+
+    In single precision a root keeps the variance of what is well known beside coefficients that are not,
+    where terms repeat each other; covariances would not.
+    """
+    size = len(root)
+    triangle = np.zeros((size, size))
+    found = np.linalg.qr(root.T, mode="r")
+    triangle[: len(found)] = found
+    return pack(triangle[np.triu_indices(size)], "f4")

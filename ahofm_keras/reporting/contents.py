@@ -1,0 +1,100 @@
+"""All that a page shows, as one dict that becomes its JSON."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+
+from ahofm_keras._version import __version__
+from ahofm_keras.decomposition.parts import Parts
+from ahofm_keras.decomposition.uncertainty import Uncertainty
+from ahofm_keras.model import AdditiveModel
+from ahofm_keras.reporting.arithmetic import describe_arithmetic, describe_posterior, has_large_posterior
+from ahofm_keras.reporting.encoding import pack
+from ahofm_keras.reporting.inputs import describe_inputs
+from ahofm_keras.reporting.quality import describe_quality, fitted_means
+from ahofm_keras.reporting.ranking import describe_ranking, map_order
+from ahofm_keras.reporting.rows import describe_sample, find_known_rows
+from ahofm_keras.reporting.words import default_title, describe_facts, describe_family, describe_words
+from ahofm_keras.terms import Margin, Variable
+
+# Points of a curve at which its standard error is known: even ones, and every second quantile.
+_EVEN_POINTS = 61
+
+
+def collect(
+    model: AdditiveModel, data: Any, title: str | None, rows: int, level: float
+) -> dict[str, Any]:
+    """The contents of a page.
+
+    Args:
+        model: fitted.
+        data: rows with their response, or None.
+        title: headline, or None for one of our own.
+        rows: how many rows enter the page, at most.
+        level: of bands and intervals.
+    """
+    parts = Parts(model)
+    uncertainty = Uncertainty(parts) if model.has_posterior else None
+    known = find_known_rows(model, data)
+    mean = None if known is None else fitted_means(parts, known)
+    ranking = describe_ranking(parts, data)
+    sample = None if known is None or mean is None else describe_sample(parts, known, mean, rows)
+    return {
+        "title": default_title(parts) if title is None else title,
+        "version": __version__,
+        "formula": model.formula,
+        "response": str(model.response),
+        "family": describe_family(model),
+        "words": describe_words(model, ranking),
+        "facts": describe_facts(parts),
+        "warnings": [] if model.fit_result is None else list(model.fit_result.warnings),
+        "quality": describe_quality(model, known, mean),
+        "level": level,
+        "level_reach": float(norm.ppf((1 + level) / 2)),
+        "arithmetic": describe_arithmetic(parts),
+        "margins": [
+            _margin(place, *pair, uncertainty)
+            for place, pair in enumerate(zip(parts.variables, parts.margins.single, strict=True))
+        ],
+        "occupied": _occupied(parts),
+        "posterior": describe_posterior(parts),
+        "posterior_left_out": has_large_posterior(parts),
+        "inputs": describe_inputs(parts, None if known is None else known.columns),
+        "ranking": ranking,
+        # By which effects look large or small; what is left of a model without effects shall look small.
+        "spread": max(float(np.sqrt(parts.total_variance)), model.scale / 20),
+        "map": map_order(parts),
+        "sample": sample,
+    }
+
+
+def _margin(
+    place: int, variable: Variable, margin: Margin, uncertainty: Uncertainty | None
+) -> dict[str, Any]:
+    """Distribution of a variable, and standard errors of its main effect on a grid."""
+    if variable.is_category:
+        grid = np.array(variable.levels, object if isinstance(variable.levels[0], str) else None)
+        entry: dict[str, Any] = {"frequencies": pack(margin.frequencies, "f4")}
+    else:
+        even = np.linspace(margin.low, margin.high, _EVEN_POINTS)
+        grid = np.unique(np.concatenate([even, margin.quantiles[::2]]))
+        entry = {"quantiles": pack(margin.quantiles), "grid": pack(grid)}
+    if uncertainty is None:
+        return {**entry, "se": None}
+    return {**entry, "se": pack(uncertainty.standard_errors((place,), [variable.functions(grid)]), "f4")}
+
+
+def _occupied(parts: Parts) -> dict[str, Any]:
+    """For each two variables the cells with rows, as bits; `"3,5"` names the pair."""
+    place = {variable.label: index for index, variable in enumerate(parts.variables)}
+    return {
+        f"{place[first]},{place[second]}": [
+            *cells.shape,
+            base64.b64encode(np.packbits(cells).tobytes()).decode(),
+        ]
+        for (first, second), cells in parts.margins.occupied.items()
+    }

@@ -1,0 +1,108 @@
+"""How well a model does, in figures that its family is judged by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from ahofm_keras.decomposition.parts import Parts
+from ahofm_keras.decomposition.rows import functions_on
+from ahofm_keras.model import AdditiveModel
+from ahofm_keras.reporting.rows import KnownRows
+
+Figure = dict[str, Any]
+
+_CHUNK = 4096
+
+
+def fitted_means(parts: Parts, rows: KnownRows) -> np.ndarray:
+    """Fitted means of rows, in NumPy: a graph would take longer to compile than this to run."""
+    found = []
+    for start in range(0, len(rows), _CHUNK):
+        columns = {name: values[start : start + _CHUNK] for name, values in rows.columns.items()}
+        link = parts.link(functions_on(parts, columns)) + parts.model.design.only.offset(columns)
+        found.append(parts.model.family.inverse_link(link, np))
+    return np.concatenate(found)
+
+
+def describe_quality(
+    model: AdditiveModel, rows: KnownRows | None, mean: np.ndarray | None
+) -> dict[str, Any]:
+    """Figures with a label and what they mean; on the rows known, else those that the fit left.
+
+    Returns:
+        `source` (`"given"`, `"fit"`, `"record"` or None), `rows` and `figures`.
+    """
+    if rows is not None and mean is not None:
+        source = "given" if rows.given else "fit"
+        return {"source": source, "rows": len(rows), "figures": _measure(model, rows, mean)}
+    record = model.fit_result
+    if record is None or record.deviance is None or not record.null_deviance:
+        return {"source": None, "rows": None, "figures": []}
+    explained = 1 - record.deviance / record.null_deviance
+    return {"source": "record", "rows": record.rows, "figures": [_explained(explained)]}
+
+
+def _measure(model: AdditiveModel, rows: KnownRows, mean: np.ndarray) -> list[Figure]:
+    y, family = rows.y, model.family
+    weight = np.ones(len(y)) if rows.weight is None else rows.weight
+    figures = []
+    if np.ptp(y[weight > 0]) > 0:  # else a constant leaves nothing unexplained
+        null = float(family.unit_deviance(y, _null_mean(model, rows), np) @ weight)
+        figures.append(_explained(1 - float(family.unit_deviance(y, mean, np) @ weight) / null))
+    error = y - mean
+    if family.binary:
+        area = _area(y, mean, weight)
+        figures.append(_figure("AUC", area, "0.5 is guessing, 1 sorts all rows rightly"))
+        brier = float(np.average(error**2, weights=weight))
+        figures.append(_figure("Brier score", brier, "mean squared error of the probability"))
+    else:
+        root = float(np.sqrt(np.average(error**2, weights=weight)))
+        figures.append(_figure("RMSE", root, f"typical error, in units of {model.response}"))
+        absolute = float(np.average(np.abs(error), weights=weight))
+        figures.append(_figure("MAE", absolute, "mean absolute error"))
+    dispersion = _dispersion(model)
+    if dispersion is not None:
+        score = family.log_likelihood(y, mean, dispersion, weight) / float(weight.sum())
+        figures.append(_figure("Log score", score, "mean log-likelihood of a row; higher is better"))
+    return [figure for figure in figures if figure["value"] is not None]
+
+
+def _null_mean(model: AdditiveModel, rows: KnownRows) -> np.ndarray:
+    """Means of the model of these rows that has an intercept and the offset only."""
+    offset = model.design.only.offset(rows.columns)
+    intercept = model.design.only.intercept
+    start = model.family.start(rows.y, offset, rows.weight) if intercept else 0.0
+    return np.asarray(model.family.inverse_link(start + offset, np))
+
+
+def _dispersion(model: AdditiveModel) -> float | None:
+    if model.family.dispersion_known:
+        return 1.0
+    record = model.fit_result
+    if record is not None and record.dispersion:
+        return float(record.dispersion)
+    return float(model.posterior.dispersion) * model.dispersion_unit if model.has_posterior else None  # type: ignore
+
+
+def _area(y: np.ndarray, mean: np.ndarray, weight: np.ndarray) -> float | None:
+    """Probability that a row with 1 has a larger mean than one with 0; weights are left out."""
+    used = weight > 0
+    ones = y[used] == 1
+    if ones.all() or not ones.any():
+        return None
+    ranks = rankdata(mean[used])
+    count = int(ones.sum())
+    return float((ranks[ones].sum() - count * (count + 1) / 2) / (count * (len(ones) - count)))
+
+
+def _explained(share: float) -> Figure:
+    note = "of what a constant leaves unexplained"
+    return _figure("Deviance explained", share, note, "percent")
+
+
+def _figure(label: str, value: float | None, note: str, kind: str = "number") -> Figure:
+    finite = value is not None and np.isfinite(value)
+    return {"label": label, "value": value if finite else None, "note": note, "kind": kind}

@@ -1,0 +1,95 @@
+"""What a model is, in words for people who do not write Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ahofm_keras.decomposition.parts import Parts
+from ahofm_keras.families import LINKS
+from ahofm_keras.model import AdditiveModel
+
+_ONE = {1: "a single feature", 2: "a pair", 3: "a triple"}
+_SEVERAL = {1: "single features", 2: "pairs", 3: "triples"}
+_SOLVERS = {
+    "variational": "variational: it chose the smoothing and switched off what was not needed",
+    "bcd": "bcd: exact block updates at the smoothing asked for",
+    "adam": "adam: mini-batches with early stopping",
+}
+
+
+def default_title(parts: Parts) -> str:
+    """A headline, e.g. `How price depends on 8 features`."""
+    names = [variable.label for variable in parts.variables]
+    on = f"{len(names)} features" if len(names) > 2 else " and ".join(names) or "nothing"
+    return f"How {parts.model.response} depends on {on}"
+
+
+def describe_words(model: AdditiveModel, ranking: list[dict[str, Any]]) -> dict[str, str]:
+    """Sentences that say what the model is.
+
+    Args:
+        model: fitted.
+        ranking: of its effects, from `describe_ranking`.
+    """
+    return {
+        "what": _what(model, ranking),
+        "link": LINKS[model.family.link].sentence,
+        "scale": ""
+        if model.response.is_column
+        else f"Predictions are on the scale of {model.response}, as the formula asks.",
+    }
+
+
+def describe_family(model: AdditiveModel) -> dict[str, Any]:
+    """Name and link, and what a page says and shows because of them."""
+    family, link = model.family, LINKS[model.family.link]
+    return {
+        "name": family.name,
+        "link": link.name,
+        "binary": family.binary,
+        "linear": family.is_linear,
+        "result_label": f"{family.result_label} {model.response}",
+        "sum_label": link.sum_label,
+        "effect_axis": f"Effect on {link.scale.format(response=model.response)}",
+        "ratio": link.ratio,
+    }
+
+
+def _what(model: AdditiveModel, ranking: list[dict[str, Any]]) -> str:
+    """What a prediction is made of, without what was switched off in the fit."""
+    pieces = ["a constant"]
+    for entry in ranking:
+        order, count = entry["order"], entry["active"]
+        if count:
+            names, number = (_ONE, "one") if count == 1 else (_SEVERAL, f"{count:,}")
+            effects = "" if len(pieces) > 1 else " effect" if count == 1 else " effects"
+            pieces.append(f"{number}{effects} of {names.get(order, f'{order} features')}")
+    predicts = model.family.predicts
+    together = pieces[0] if len(pieces) == 1 else f"{', '.join(pieces[:-1])} and {pieces[-1]}"
+    return f"It predicts {predicts} of {model.response} as the sum of {together}."
+
+
+def describe_facts(parts: Parts) -> list[dict[str, Any]]:
+    """Rows of the table of the model's details."""
+    model, record = parts.model, parts.model.fit_result
+    facts: list[tuple[str, str]] = [
+        ("Response", str(model.response)),
+        ("Family", f"{model.family.name}, {model.family.link} link"),
+        ("Rows of the fit", f"{_rows(model):,}"),
+    ]
+    if record is not None:
+        ended = "converged" if record.converged else "stopped at its last round, not converged"
+        facts.append(("Solver", _SOLVERS.get(record.solver, record.solver)))
+        facts.append(("Rounds", f"{record.epochs:,}, {ended}"))
+        if record.edf is not None:
+            facts.append(("Effective degrees of freedom", f"{record.edf:.1f}"))
+        if not model.family.dispersion_known and record.dispersion:
+            facts.append(("Dispersion", f"{record.dispersion:.4g}"))
+        if record.log_likelihood is not None:
+            facts.append(("Log-likelihood of the fit", f"{record.log_likelihood:,.1f}"))
+    return [{"label": label, "value": value} for label, value in facts]
+
+
+def _rows(model: AdditiveModel) -> int:
+    record = model.fit_result
+    return model.design.rows if record is None or record.rows is None else record.rows

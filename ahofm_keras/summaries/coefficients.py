@@ -1,0 +1,154 @@
+"""`coef` and `vcov`: coefficients and their covariance, labelled, in the user's units."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from scipy.linalg import block_diag
+
+from ahofm_keras.decomposition.parts import check_readable
+from ahofm_keras.errors import DataError, NotFittedError, did_you_mean
+from ahofm_keras.model import AdditiveModel
+from ahofm_keras.summaries.linear import LinearCoefficients
+from ahofm_keras.terms import InteractionOrder
+from ahofm_keras.terms.blocks import function_labels
+
+
+def coef(model: AdditiveModel, term: str | None = None, *, interactions: bool = False) -> pd.Series:
+    """Coefficients in the user's units.
+
+    The intercept is the link where all linear columns are 0 and smooths are at their mean, 0. A linear
+    column has the coefficient of its raw values. A smooth `s(x)` has those of its B-spline basis
+    functions, `s(x).1`, `s(x).2`, ... (of a category, one a level, `s(group)[a]`), which are centred:
+    s(x) = sum_m b_m(x) coef_m. A tensor product has those of the products of its margins' basis
+    functions, `ti(x, z).x.1:z.2`, of a category `ti(x, group).x.1:group[a]`; a `te(x, z)` also those of
+    each smaller set of its margins, `te(x, z).x.1`. An order of an interaction has those of its factors,
+    `ahofm(x1, x2)[2].x1.f1.3`: feature, factor, basis function. They are scaled evenly, so that
+    sum_f e_d(phi_1f, ..., phi_pf) is in units of the link.
+
+    Args:
+        model: fitted.
+        term: label of one term, e.g. `"s(x1)"`, `"ti(x1, x2)"`, `"ahofm(x1, x2)"` or, of one order,
+            `"ahofm(x1, x2)[2]"`; by default intercept, linear terms, smooths and tensor products.
+        interactions: whether interaction terms are added; without `term` only.
+
+    Returns:
+        A series with a label a coefficient.
+
+    Raises:
+        NotFittedError: an unfitted model.
+        DataError: an unknown term.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> data = pd.DataFrame({"x": np.linspace(0, 1, 50)})
+        >>> data["y"] = 3 + 2 * data.x + 0.01 * rng.normal(size=50)
+        >>> model = AdditiveModel("y ~ x", data)
+        >>> history = model.fit(data, verbose=0)
+        >>> coef(model).round(1).to_dict()
+        {'(Intercept)': 3.0, 'x': 2.0}
+    """
+    check_readable(model)
+    block = LinearCoefficients(model)
+    linear, orders = _chosen(model, block, term)
+    if term is None and interactions:
+        orders = list(model.design.layout.only.orders)
+    values = [block.values[linear], *(_factor_coefficients(model, order) for order in orders)]
+    labels = [*np.array(block.labels, object)[linear], *_factor_labels(orders, model.starts)]
+    return pd.Series(np.concatenate(values), pd.Index(labels, dtype=object), name="coef")
+
+
+def vcov(model: AdditiveModel, term: str | None = None) -> pd.DataFrame:
+    """Posterior covariance of the coefficients, in the order and units of `coef(model, term)`.
+
+    Intercept, linear terms, smooths and tensor products have one joint covariance; roots of its diagonal
+    are the standard errors. Coefficients of a smooth's basis functions, and of their products, are tied
+    by centring, so their part is singular. Factors of different features of an interaction, and of
+    different orders, are independent in the posterior (mean field), so the covariance of an interaction
+    is block diagonal: one block per feature, with all its factors.
+
+    Args:
+        model: fitted.
+        term: label of one term, or of one order of an interaction, as in `coef`.
+
+    Raises:
+        NotFittedError: a model without a posterior.
+        DataError: an unknown term.
+    """
+    check_readable(model)
+    if not model.has_posterior:
+        raise NotFittedError(
+            "The model has no posterior, so its coefficients have no covariance. Fit it on a data "
+            "frame, not on a dataset, with the family's own loss."
+        )
+    block = LinearCoefficients(model)
+    linear, orders = _chosen(model, block, term)
+    parts = [block.covariance[linear, linear]] if len(block.labels[linear]) or not orders else []
+    parts += [covariance for order in orders for covariance in _factor_covariances(model, order)]
+    labels = pd.Index([*block.labels[linear], *_factor_labels(orders, model.starts)], dtype=object)
+    return pd.DataFrame(block_diag(*parts), labels, labels)
+
+
+def _chosen(
+    model: AdditiveModel, block: LinearCoefficients, label: str | None
+) -> tuple[slice, list[InteractionOrder]]:
+    """Which coefficients of the linear block, and which orders, a label names."""
+    if label is None:
+        return slice(None), []
+    known: list[str] = []
+    layout = model.design.layout.only
+    for term in model.design.only.terms:
+        if term.label == label and term.name in layout.by_name:
+            return block.spans[term.name].own, []
+        orders = layout.orders_of(term)
+        found = [order for order in orders if label in (term.label, order.label)]
+        if found:
+            return slice(0, 0), found
+        if orders or term.name in layout.by_name:
+            known += dict.fromkeys([term.label, *(order.label for order in orders)])
+    # An order that the term does not have: the term itself.
+    hint = did_you_mean(str(label), known) or did_you_mean(str(label).partition("[")[0], known)
+    listed = ", ".join(f"`{name}`" for name in known[:10]) + (", ..." if len(known) > 10 else "")
+    raise DataError(f"The model has no term `{label}`.{hint} It has: {listed or 'none'}.")
+
+
+def _factor_labels(orders: list[InteractionOrder], starts: int) -> list[str]:
+    labels = []
+    for order in orders:
+        for feature in order.features:
+            for factor in range(order.rank * starts):
+                labels += function_labels(f"{order.label}.{feature.label}.f{factor + 1}", feature)
+    return labels
+
+
+def _unit(model: AdditiveModel, order: InteractionOrder) -> float:
+    """What a factor is multiplied by, so that products of d factors are in units of the link."""
+    return float(model.scale ** (1 / order.order))
+
+
+def _factor_coefficients(model: AdditiveModel, order: InteractionOrder) -> np.ndarray:
+    """Coefficients of the basis functions, by feature, factor and function."""
+    factors = order.rank * model.starts
+    coordinates = model.get_layer(order.name).coordinates(order.index)[..., :factors].astype(float)
+    parts = []
+    for j, feature in enumerate(order.features):
+        own = coordinates[j, : feature.transform.shape[1]]
+        parts.append((feature.transform @ own).T.reshape(-1))
+    return _unit(model, order) * np.concatenate(parts)
+
+
+def _factor_covariances(model: AdditiveModel, order: InteractionOrder) -> list[np.ndarray]:
+    """Covariance of the coefficients of all factors of each feature."""
+    found = []
+    for j, feature in enumerate(order.features):
+        root = factor_root(model, order, j)
+        spread = np.einsum("mr,frk->fmk", feature.transform, root).reshape(-1, root.shape[2])
+        found.append(_unit(model, order) ** 2 * spread @ spread.T)
+    return found
+
+
+def factor_root(model: AdditiveModel, order: InteractionOrder, j: int) -> np.ndarray:
+    """Root of the covariance of the factors of feature j inside the model, `(F, r, F r)`."""
+    assert model.posterior is not None
+    root = model.posterior.factor_root(model.design.layout.only.order_index[order.key], j)
+    return root[:, : len(order.features[j].eigenvalues)]

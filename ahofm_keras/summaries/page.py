@@ -1,0 +1,239 @@
+"""The tables of a summary as text and as HTML."""
+
+from __future__ import annotations
+
+import textwrap
+from html import escape
+from typing import Any
+
+import pandas as pd
+
+from ahofm_keras.summaries.figures import Figures
+from ahofm_keras.summaries.tables import WIDTH, Table
+from ahofm_keras.texts import p_value, plain, short, short_range
+from ahofm_keras.texts import table_number as number
+from ahofm_keras.texts import table_percent as percent
+
+_PRUNED = "pruned"
+_UNKNOWN = "not known"
+# Shares that add up to something this far from 1 have covariances worth a word.
+_COVARY = 0.005
+_UNITS = {"variational": "sweeps", "bcd": "sweeps", "adam": "epochs"}
+
+
+def page_text(coefficients: pd.DataFrame, terms: pd.DataFrame, figures: Figures) -> str:
+    """All of it for a terminal of 100 columns."""
+    head = f"{figures['family']}({figures['link']}), n = {_known(figures['rows'], ',')}"
+    parts = [_wrapped(plain(figures["formula"])) + "\n" + head]
+    parts += [table.to_text() for table in _tables(coefficients, terms, figures)]
+    parts.append("\n".join(map(_wrapped, _lines(figures))))
+    parts += ["\n".join(_wrapped(f"- {plain(line)}", "  ") for line in _notes(terms, figures))]
+    return "\n\n".join(filter(None, parts))
+
+
+def page_html(coefficients: pd.DataFrame, terms: pd.DataFrame, figures: Figures) -> str:
+    """All of it for a notebook."""
+    head = f"{figures['family']}({figures['link']}), n = {_known(figures['rows'], ',')}"
+    parts = [f"<p><code>{escape(figures['formula'])}</code><br>{escape(head)}</p>"]
+    parts += [table.to_html() for table in _tables(coefficients, terms, figures)]
+    parts.append(f"<p>{'<br>'.join(map(escape, _lines(figures)))}</p>")
+    notes = "".join(f"<li>{escape(note)}</li>" for note in _notes(terms, figures))
+    return "<div>" + "".join(parts) + (f"<ul>{notes}</ul>" if notes else "") + "</div>"
+
+
+def _tables(coefficients: pd.DataFrame, terms: pd.DataFrame, figures: Figures) -> list[Table]:
+    tables = [_coefficient_table(coefficients, figures)] if len(coefficients) else []
+    makers = {
+        "linear": _linear_table,
+        "smooth": _smooth_table,
+        "tensor": _tensor_table,
+        "interaction": _interaction_table,
+    }
+    for kind, make in makers.items():
+        own = terms[terms["kind"] == kind]
+        if len(own):
+            tables.append(make(own, figures))
+    others = terms[~terms["kind"].isin(list(makers))]
+    return [*tables, _other_table(others, figures)] if len(others) else tables
+
+
+def _coefficient_table(frame: pd.DataFrame, figures: Figures) -> Table:
+    letter = "z" if figures["dispersion_known"] else "t"
+    rows = [
+        (
+            label,
+            number(row.estimate, 5),
+            number(row.se),
+            number(row.statistic),
+            p_value(row.p_value),
+        )
+        for label, row in _rows(frame)
+    ]
+    head = ("", "estimate", "std. error", f"{letter} value", "p-value")
+    return Table("Parametric coefficients", head, tuple(rows))
+
+
+def _linear_table(frame: pd.DataFrame, figures: Figures) -> Table:
+    rows = [
+        (label, short(row.ref_df), percent(row.share), *_test(row, figures))
+        for label, row in _rows(frame)
+    ]
+    return Table("Linear terms", ("", "df", "share", *_test_head(figures)), tuple(rows))
+
+
+def _smooth_table(frame: pd.DataFrame, figures: Figures) -> Table:
+    rows = [
+        (
+            label,
+            str(row.k_max),
+            short(row.df_max),
+            _edf(row),
+            short(row.lambda_asked_max),
+            short(row.lambda_max),
+            percent(row.share),
+            *_test(row, figures),
+        )
+        for label, row in _rows(frame)
+    ]
+    head = ("", "k", "df", "edf", "lambda asked", "reached", "share", *_test_head(figures))
+    return Table("Smooth terms", head, tuple(rows))
+
+
+def _tensor_table(frame: pd.DataFrame, figures: Figures) -> Table:
+    rows = [
+        (
+            label,
+            _each(row.k_by_margin),
+            _each(row.df_by_margin),
+            _edf(row),
+            _each(row.lambda_by_margin, 2),
+            percent(row.share),
+            *_test(row, figures),
+        )
+        for label, row in _rows(frame)
+    ]
+    head = ("", "k", "df", "edf", "lambda", "share", *_test_head(figures))
+    return Table("Tensor products", head, tuple(rows))
+
+
+def _other_table(frame: pd.DataFrame, figures: Figures) -> Table:
+    """Terms of kinds that were registered."""
+    rows = [
+        (
+            label,
+            str(row.kind),
+            _edf(row),
+            _each(row.lambda_by_margin, 2),
+            percent(row.share),
+            *_test(row, figures),
+        )
+        for label, row in _rows(frame)
+    ]
+    return Table(
+        "Other terms", ("", "kind", "edf", "lambda", "share", *_test_head(figures)), tuple(rows)
+    )
+
+
+def _each(values: Any, digits: int = 3) -> str:
+    """A figure for each margin, or one where they all look the same; empty where they are not known."""
+    if not isinstance(values, tuple):
+        return ""
+    shown = [short(value, digits) for value in values]
+    return shown[0] if len(set(shown)) == 1 else ", ".join(shown)
+
+
+def _interaction_table(frame: pd.DataFrame, figures: Figures) -> Table:
+    rows = [
+        (
+            label,
+            short_range(row.k_min, row.k_max, 3),
+            short_range(row.df_min, row.df_max, 2),
+            f"{row.factors}/{row.factors_asked}",
+            f"{row.features}/{row.features_asked}",
+            _edf(row),
+            short_range(row.lambda_min, row.lambda_max, 2),
+            percent(row.share),
+            *_test(row, figures),
+        )
+        for label, row in _rows(frame)
+    ]
+    head = ("", "k", "df", "factors", "features", "edf", "lambda", "share", *_test_head(figures))
+    return Table("Interactions, by order", head, tuple(rows))
+
+
+def _rows(frame: pd.DataFrame) -> list[tuple[str, Any]]:
+    """Label and figures of each row."""
+    return [(str(row[0]), row) for row in frame.itertuples()]
+
+
+def _edf(row: Any) -> str:
+    return "" if row.edf != row.edf else f"{row.edf:.2f}"
+
+
+def _test_head(figures: Figures) -> tuple[str, str]:
+    return "chi.sq" if figures["dispersion_known"] else "F", "p-value"
+
+
+def _test(row: Any, figures: Figures) -> tuple[str, str]:
+    if row.pruned:
+        return "", _PRUNED
+    statistic = row.statistic if figures["dispersion_known"] else row.statistic / row.ref_df
+    return number(statistic), p_value(row.p_value)
+
+
+def _lines(figures: Figures) -> list[str]:
+    """What there is to say of the fit as a whole."""
+    explained = figures["deviance_explained"]
+    fit = [
+        f"deviance explained {_UNKNOWN if explained is None else percent(explained)}",
+        f"log-likelihood {_figure(figures['log_likelihood'], 6)}",
+        f"AIC {_figure(figures['aic'], 6)}",
+        f"edf {_figure(figures['edf'])}",
+        f"dispersion {'1 (known)' if figures['dispersion_known'] else _figure(figures['dispersion'])}",
+    ]
+    return [", ".join(fit), _solver_line(figures)]
+
+
+def _solver_line(figures: Figures) -> str:
+    solver = figures["solver"]
+    if solver is None:
+        return f"solver {_UNKNOWN}"
+    took = f"{figures['epochs']} {_UNITS.get(solver, 'epochs')} in {figures['seconds']:.1f} s"
+    return f"{solver}: {took}, {'converged' if figures['converged'] else 'did NOT converge'}"
+
+
+def _notes(terms: pd.DataFrame, figures: Figures) -> list[str]:
+    """What a reader must know of the tables."""
+    notes = [f"warning of the fit: {' '.join(text.split())}" for text in figures["warnings"]]
+    if not figures["posterior"]:
+        notes.append(
+            "The model has no posterior, so there are no standard errors, edf and p-values. Fit "
+            "it on a data frame, not on a dataset, with the family's own loss."
+        )
+    elif (terms["kind"] != "linear").any():
+        text = "p-values are approximate: they take the smoothing as given"
+        if (terms["kind"] == "interaction").any():
+            text += ", those of interactions also the chosen factors"
+        notes.append(text + ".")
+    if terms["pruned"].any():
+        notes.append("pruned: the fit switched the term off, the data does not ask for it.")
+    if figures["weighted"]:
+        notes.append("rows had weights.")
+    if figures["shares"] > 0 and abs(figures["shares"] - 1) > _COVARY:
+        notes.append(
+            f"shares sum to {100 * figures['shares']:.1f} %: terms of the same features covary; the "
+            f"covariances make up {100 * (1 - figures['shares']):+.1f} %."
+        )
+    return notes
+
+
+def _figure(value: float | None, digits: int = 4) -> str:
+    return _UNKNOWN if value is None else number(value, digits)
+
+
+def _known(value: Any, form: str) -> str:
+    return _UNKNOWN if value is None else format(value, form)
+
+
+def _wrapped(text: str, indent: str = "    ") -> str:
+    return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_on_hyphens=False)

@@ -1,0 +1,78 @@
+"""What a page computes from its contents, written down once more, with SciPy's B-splines."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy.interpolate import BSpline
+
+from ahofm_keras.reporting.encoding import unpack
+from ahofm_keras.transforms import Expression, evaluate_expression
+
+_INVERSE = {"identity": lambda x: x, "log": np.exp, "logit": lambda x: 1 / (1 + np.exp(-x))}
+
+
+def predict(contents: dict[str, Any], row: dict[str, Any]) -> float:
+    """The mean of one row, from the page's contents alone."""
+    arithmetic = contents["arithmetic"]
+    functions = [_functions(variable, row) for variable in arithmetic["variables"]]
+    link = arithmetic["raw_constant"]
+    for group in arithmetic["groups"]:
+        pairs = zip(group["members"], group["weights"], strict=True)
+        factors = [unpack(weights).T @ functions[v] for v, weights in pairs]
+        for subset in combinations(factors, group["order"]):
+            link += float(unpack(group["scale"]) @ np.prod(subset, axis=0))
+    link += sum(_evaluate(offset["expression"], row) for offset in arithmetic["offsets"])
+    return float(_INVERSE[contents["family"]["link"]](link))
+
+
+def _evaluate(expression: dict[str, Any], row: dict[str, Any]) -> Any:
+    columns = {
+        name: np.array([value], object if isinstance(value, str) else None)
+        for name, value in row.items()
+    }
+    return np.asarray(evaluate_expression(Expression.from_json(expression), columns))[0]
+
+
+def _functions(variable: dict[str, Any], row: dict[str, Any]) -> np.ndarray:
+    value = _evaluate(variable["expression"], row)
+    if variable["levels"]:
+        value = variable["levels"].index(value)
+    found = [unpack(basis["transform"]).T @ _basis(basis, value) for basis in variable["bases"]]
+    for product in variable["products"]:
+        found.append(np.array([np.prod([_component(own, value) for own in product])]))
+    return np.concatenate(found)
+
+
+def _component(component: dict[str, Any], value: float) -> float:
+    if "level" in component:
+        return float(component["level"] in (-1, value))
+    if "poly" in component:
+        centre, spread, *rest = component["poly"]
+        shifts, ratios, norms = np.array(rest).reshape(3, -1)
+        before, current = 0.0, 1.0
+        for k in range(component["power"] + 1):
+            before, current = (
+                current,
+                ((value - centre) / spread - shifts[k]) * current - ratios[k] * before,
+            )
+        return float(current / norms[component["power"]])
+    return float(value)
+
+
+def _basis(basis: dict[str, Any], value: float) -> np.ndarray:
+    """Functions of a basis inside the range of the training data."""
+    size, degree, axis = basis["size"], basis["degree"], unpack(basis["axis"])
+    if basis["kind"] == "re":
+        return np.eye(size)[value]
+    if basis["kind"] == "linear":
+        return np.array([(value - axis[0]) / axis[1]])
+    place = np.interp(value, axis, unpack(basis["warped"])) * basis["intervals"]
+    knots = np.arange(-degree, size + 1.0)
+    found = BSpline.design_matrix([place], np.arange(-degree, basis["intervals"] + degree + 1.0), degree)
+    values = found.toarray()[0]
+    if basis["kind"] == "cp":  # functions that leave the circle come back on its other side
+        return np.array([values[k::size].sum() for k in range(size)])
+    return values[: len(knots) - degree - 1]
