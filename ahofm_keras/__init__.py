@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ahofm_keras._import_hooks import import_within
@@ -81,15 +80,15 @@ __all__ = [
 # Module -> the names above that it holds, as type checkers read it from the imports.
 _NAMES = {
     "comparison": ("Comparison", "compare"),
+    "decomposition": ("Effect", "Explanation", "effect", "effects", "explain", "interactions", "shares"),
     "diagnostics": ("Check", "check"),
-    "effects": ("Effect", "Explanation", "effect", "effects", "explain", "interactions", "shares"),
     "families": ("register_family",),
     "formula": ("parse_formula",),
     "model": ("AdditiveModel", "afm", "ahofm", "fit", "fm", "gam", "hofm", "load_model"),
     "plotting": ("plot",),
-    "refine": ("refine",),
-    "report": ("report",),
-    "summary": ("Summary", "coef", "summary", "vcov"),
+    "refinement": ("refine",),
+    "reporting": ("report",),
+    "summaries": ("Summary", "coef", "summary", "vcov"),
     "terms": ("register_term",),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
@@ -111,18 +110,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "datasets"])
+    return sorted([*__all__, "datasets", "families"])
 
-
-class _Package(ModuleType):
-    """The package, in which a function keeps its name although a module has it too."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _HOMES and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
 
 import_within("tensorflow", quietly)
 if "keras" in sys.modules:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ahofm_keras.decomposition.parts import check_readable
-from ahofm_keras.diagnostics.rows import read_rows
+from ahofm_keras.diagnostics.checked_rows import read_rows
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.summaries.figures import read_figures

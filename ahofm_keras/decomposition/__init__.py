@@ -1,8 +1,8 @@
 """A fitted model -> effects of subsets of features, ranked, with standard errors."""
 
+from ahofm_keras.decomposition.effect_records import Effect, effect, effects
 from ahofm_keras.decomposition.explain import Explanation, explain
 from ahofm_keras.decomposition.parts import Parts
 from ahofm_keras.decomposition.ranking import interactions, shares
-from ahofm_keras.decomposition.records import Effect, effect, effects
 
 __all__ = ["Effect", "Explanation", "Parts", "effect", "effects", "explain", "interactions", "shares"]

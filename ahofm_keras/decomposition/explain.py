@@ -11,7 +11,7 @@ import pandas as pd
 
 from ahofm_keras.decomposition.names import check_count
 from ahofm_keras.decomposition.parts import Parts
-from ahofm_keras.decomposition.rows import functions_on
+from ahofm_keras.decomposition.read_rows import functions_on
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.transforms import evaluate_expression

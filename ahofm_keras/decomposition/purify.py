@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from ahofm_keras.decomposition.parts import Parts
 from ahofm_keras.decomposition.ranking import over
-from ahofm_keras.decomposition.rows import ReadRows, read_rows
+from ahofm_keras.decomposition.read_rows import ReadRows, read_rows
 from ahofm_keras.terms import Variable
 from ahofm_keras.terms.groups import Subset
 

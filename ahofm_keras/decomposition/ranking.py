@@ -9,7 +9,7 @@ import pandas as pd
 
 from ahofm_keras.decomposition.names import check_count, check_order
 from ahofm_keras.decomposition.parts import NOTHING, Parts
-from ahofm_keras.decomposition.rows import read_rows, row_variances, rows_for
+from ahofm_keras.decomposition.read_rows import read_rows, row_variances, rows_for
 from ahofm_keras.model import AdditiveModel
 
 WITHIN, BETWEEN = "covariances within orders", "covariances between orders"

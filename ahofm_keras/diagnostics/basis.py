@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ahofm_keras.diagnostics.checked_rows import CheckedRows
 from ahofm_keras.diagnostics.neighbours import find_neighbours, surface_test
-from ahofm_keras.diagnostics.rows import CheckedRows
 from ahofm_keras.draws import generator
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.terms import Span, Term, Variable

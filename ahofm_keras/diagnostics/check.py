@@ -11,10 +11,10 @@ import pandas as pd
 from ahofm_keras.decomposition.names import check_count
 from ahofm_keras.decomposition.parts import check_readable
 from ahofm_keras.diagnostics.basis import basis_frame
+from ahofm_keras.diagnostics.checked_rows import read_rows
 from ahofm_keras.diagnostics.concurvity import concurvity_frame
 from ahofm_keras.diagnostics.overall import calibration_frame, expected_spread, overall_frame
 from ahofm_keras.diagnostics.residuals import residual_frame
-from ahofm_keras.diagnostics.rows import read_rows
 from ahofm_keras.model import AdditiveModel
 
 _SHOWN = 20

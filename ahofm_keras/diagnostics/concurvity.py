@@ -9,7 +9,7 @@ import pandas as pd
 from scipy import stats
 from scipy.linalg import cho_factor, cho_solve
 
-from ahofm_keras.diagnostics.rows import CheckedRows, quietly_predict
+from ahofm_keras.diagnostics.checked_rows import CheckedRows, quietly_predict
 from ahofm_keras.draws import generator
 from ahofm_keras.model import AdditiveModel
 

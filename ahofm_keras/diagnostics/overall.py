@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import stats
 
 from ahofm_keras.decomposition.parts import Parts
-from ahofm_keras.diagnostics.rows import CheckedRows, rows_outside
+from ahofm_keras.diagnostics.checked_rows import CheckedRows, rows_outside
 from ahofm_keras.model import AdditiveModel
 
 _BINS = 10

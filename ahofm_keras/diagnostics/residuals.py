@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ahofm_keras.diagnostics.rows import CheckedRows
+from ahofm_keras.diagnostics.checked_rows import CheckedRows
 from ahofm_keras.draws import generator
 from ahofm_keras.families import Family
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ahofm_keras.formula.expressions import ExpressionReader
-from ahofm_keras.formula.habits import ARGUMENTS, TERMS, hint, hint_for_value
+from ahofm_keras.formula.foreign_syntax import ARGUMENTS, TERMS, hint, hint_for_value
 from ahofm_keras.formula.options import TERM_CALLS, OptionError, TermCall, feature_name, list_features
 from ahofm_keras.formula.spec import TermSpec
 from ahofm_keras.texts import truncate

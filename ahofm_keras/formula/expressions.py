@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ahofm_keras.errors import FormulaError, did_you_mean
-from ahofm_keras.formula.habits import SIGNS, TERMS, hint
+from ahofm_keras.formula.foreign_syntax import SIGNS, TERMS, hint
 from ahofm_keras.formula.options import TERM_CALLS
 from ahofm_keras.formula.source import Snippet
 from ahofm_keras.formula.tokens import parse_python

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ahofm_keras.errors import FormulaError
-from ahofm_keras.formula.habits import SIGNS, hint
+from ahofm_keras.formula.foreign_syntax import SIGNS, hint
 from ahofm_keras.formula.source import QUOTED, Source
 from ahofm_keras.texts import truncate
 from ahofm_keras.transforms import is_number_word, quote_column

@@ -22,7 +22,7 @@ from ahofm_keras.model.graph import build_graph, build_posterior
 from ahofm_keras.model.learning import learn_state
 from ahofm_keras.model.methods import ReadingMethods
 from ahofm_keras.model.reading import read_inputs
-from ahofm_keras.model.rows import RowReader
+from ahofm_keras.model.row_reader import RowReader
 from ahofm_keras.model.starts import AUTO, make_room
 from ahofm_keras.model.streams import own_errors
 from ahofm_keras.serving import export_saved_model

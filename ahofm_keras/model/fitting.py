@@ -27,7 +27,7 @@ from ahofm_keras.model.fit_result import FitResult, hash_rows, measure_fit
 from ahofm_keras.model.fit_state import FitState
 from ahofm_keras.model.reading import check_varies, split_off
 from ahofm_keras.model.response import learn_expression_of_response, learn_units_of_response
-from ahofm_keras.model.rows import RowReader
+from ahofm_keras.model.row_reader import RowReader
 from ahofm_keras.model.starts import check_room, most_starts
 from ahofm_keras.model.streams import own_errors
 from ahofm_keras.solvers import AUTO, SOLVERS, FitJob, choose_solver

@@ -26,7 +26,7 @@ from ahofm_keras.model.arguments import (
     check_whole,
 )
 from ahofm_keras.model.graph import Graph
-from ahofm_keras.model.rows import RowReader
+from ahofm_keras.model.row_reader import RowReader
 from ahofm_keras.model.streams import own_errors
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.terms import Design, EncodedRows

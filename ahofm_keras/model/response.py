@@ -11,7 +11,7 @@ from ahofm_keras.errors import DataError
 from ahofm_keras.formula import parse_formula
 from ahofm_keras.model.learning import learn_units, warn_of_response
 from ahofm_keras.model.reading import check_response_range, learn_response
-from ahofm_keras.model.rows import RowReader
+from ahofm_keras.model.row_reader import RowReader
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.terms.encoded import OFFSET
 from ahofm_keras.transforms import is_learned

@@ -11,7 +11,7 @@ from ahofm_keras.plotting.factors import factor_data, plot_factors
 from ahofm_keras.plotting.history import history_data, plot_history
 from ahofm_keras.plotting.maps import interaction_map_data, plot_interaction_map, triple_data
 from ahofm_keras.plotting.marginals import marginal_data, plot_marginals
-from ahofm_keras.plotting.rows import residual_data, rug_data
+from ahofm_keras.plotting.rug import residual_data, rug_data
 from ahofm_keras.plotting.waterfall import explanation_data, plot_explanation
 
 __all__ = [

@@ -9,7 +9,7 @@ import numpy as np
 from ahofm_keras.decomposition import Effect
 from ahofm_keras.decomposition.parts import NOTHING
 from ahofm_keras.plotting.look import Look
-from ahofm_keras.plotting.rows import thinned
+from ahofm_keras.plotting.rug import thinned
 from ahofm_keras.plotting.texts import level_name, shorten_apart
 from ahofm_keras.plotting.theme import (
     BLUE,

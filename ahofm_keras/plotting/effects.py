@@ -20,7 +20,7 @@ from ahofm_keras.plotting.curves import (
 )
 from ahofm_keras.plotting.levels import draw_levels, level_size, lies_flat
 from ahofm_keras.plotting.look import Look
-from ahofm_keras.plotting.reading import Picture, effect_frame, read_effect, slices_of, squeeze
+from ahofm_keras.plotting.picture import Picture, effect_frame, read_effect, slices_of, squeeze
 from ahofm_keras.plotting.surfaces import (
     contour_levels,
     draw_surface,

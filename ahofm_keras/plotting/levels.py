@@ -10,7 +10,7 @@ import pandas as pd
 from ahofm_keras.decomposition import Effect
 from ahofm_keras.plotting.curves import limit_to_residuals, open_axis
 from ahofm_keras.plotting.look import Look
-from ahofm_keras.plotting.rows import thinned
+from ahofm_keras.plotting.rug import thinned
 from ahofm_keras.plotting.texts import level_name, shorten_apart
 from ahofm_keras.plotting.theme import BLUE, LINE, SMALL, SOFT, TEXT, inches, name_axis, tidy
 from ahofm_keras.texts import number

@@ -19,7 +19,7 @@ from ahofm_keras.plotting.curves import RUNAWAY, core_of
 from ahofm_keras.plotting.effects import draw_picture
 from ahofm_keras.plotting.levels import lies_flat, needs_rows
 from ahofm_keras.plotting.maps import draw_bars, draw_map, interaction_map_data, map_side, triple_data
-from ahofm_keras.plotting.reading import Picture, effect_frame, read_effect
+from ahofm_keras.plotting.picture import Picture, effect_frame, read_effect
 from ahofm_keras.plotting.surfaces import MOST_PAGE_CELLS, contour_levels, extent, value_bar
 from ahofm_keras.plotting.texts import wrap
 from ahofm_keras.plotting.theme import INK, LETTER, SMALL, SOFT, TITLE, name_axis, new_figure, styled

@@ -10,7 +10,7 @@ from scipy.ndimage import gaussian_filter
 from ahofm_keras.decomposition import Effect
 from ahofm_keras.decomposition.parts import NOTHING
 from ahofm_keras.plotting.look import Look
-from ahofm_keras.plotting.rows import thinned
+from ahofm_keras.plotting.rug import thinned
 from ahofm_keras.plotting.texts import even_numbers, shorten_apart
 from ahofm_keras.plotting.theme import (
     DIVERGING,

@@ -15,9 +15,9 @@ from ahofm_keras.model import AdditiveModel
 from ahofm_keras.reporting.arithmetic import describe_arithmetic, describe_posterior, has_large_posterior
 from ahofm_keras.reporting.encoding import pack
 from ahofm_keras.reporting.inputs import describe_inputs
+from ahofm_keras.reporting.known_rows import describe_sample, find_known_rows
 from ahofm_keras.reporting.quality import describe_quality, fitted_means
 from ahofm_keras.reporting.ranking import describe_ranking, map_order
-from ahofm_keras.reporting.rows import describe_sample, find_known_rows
 from ahofm_keras.reporting.words import default_title, describe_facts, describe_family, describe_words
 from ahofm_keras.terms import Margin, Variable
 

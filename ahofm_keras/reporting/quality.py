@@ -8,9 +8,9 @@ import numpy as np
 from scipy.stats import rankdata
 
 from ahofm_keras.decomposition.parts import Parts
-from ahofm_keras.decomposition.rows import functions_on
+from ahofm_keras.decomposition.read_rows import functions_on
 from ahofm_keras.model import AdditiveModel
-from ahofm_keras.reporting.rows import KnownRows
+from ahofm_keras.reporting.known_rows import KnownRows
 
 Figure = dict[str, Any]
 

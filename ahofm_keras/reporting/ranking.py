@@ -9,7 +9,7 @@ from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
 from scipy.spatial.distance import squareform
 
 from ahofm_keras.decomposition.parts import NOTHING, Parts
-from ahofm_keras.decomposition.rows import read_rows, row_variances
+from ahofm_keras.decomposition.read_rows import read_rows, row_variances
 from ahofm_keras.reporting.encoding import pack
 
 # Subsets of three and more features that are listed, of each order.

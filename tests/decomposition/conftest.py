@@ -13,7 +13,7 @@ import pytest
 
 import ahofm_keras as ak
 from ahofm_keras.decomposition import Parts
-from ahofm_keras.decomposition.rows import functions_on
+from ahofm_keras.decomposition.read_rows import functions_on
 from ahofm_keras.model.fit_result import FitResult, Sample
 from ahofm_keras.transforms import evaluate_expression
 from tests.model.conftest import mixed_frame

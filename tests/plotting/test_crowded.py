@@ -25,7 +25,7 @@ from ahofm_keras.plotting import (
 )
 from ahofm_keras.plotting.maps import draw_map
 from ahofm_keras.plotting.page import shared_limits
-from ahofm_keras.plotting.reading import read_effect
+from ahofm_keras.plotting.picture import read_effect
 from ahofm_keras.plotting.theme import SERIES, styled
 from tests.plotting.crowded import PLACES, RESPONSE, crowded_frame, crowded_model, names_of
 

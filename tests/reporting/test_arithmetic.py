@@ -13,7 +13,7 @@ import pytest
 import ahofm_keras as ak
 from ahofm_keras.decomposition import Parts
 from ahofm_keras.decomposition.groups import places_by_start
-from ahofm_keras.decomposition.rows import functions_on
+from ahofm_keras.decomposition.read_rows import functions_on
 from ahofm_keras.families import LINKS
 from ahofm_keras.reporting import arithmetic
 from ahofm_keras.reporting.contents import collect

@@ -11,7 +11,7 @@ import pandas as pd
 from ahofm_keras.decomposition import Parts
 from ahofm_keras.decomposition.names import find_subset
 from ahofm_keras.decomposition.purify import purify_parts
-from ahofm_keras.decomposition.rows import find_rows
+from ahofm_keras.decomposition.read_rows import find_rows
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.reading import read_response

@@ -17,7 +17,7 @@ from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.arguments import check_level
 from ahofm_keras.plotting.grids import Grid, choose_grid
 from ahofm_keras.plotting.look import Look
-from ahofm_keras.plotting.rows import residual_data, rug_data
+from ahofm_keras.plotting.rug import residual_data, rug_data
 from ahofm_keras.plotting.texts import link_label, shorten_apart
 from ahofm_keras.texts import number, shorten
 

@@ -6,7 +6,7 @@ import pytest
 
 from ahofm_keras.errors import FormulaError
 from ahofm_keras.formula import parse_formula
-from ahofm_keras.formula.habits import ARGUMENTS, BASES, SIGNS, TERMS
+from ahofm_keras.formula.foreign_syntax import ARGUMENTS, BASES, SIGNS, TERMS
 from ahofm_keras.formula.options import BASES as KNOWN_BASES
 from ahofm_keras.formula.options import TERM_CALLS
 from ahofm_keras.transforms import CALLABLE
