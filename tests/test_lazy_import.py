@@ -72,7 +72,7 @@ model.predict({"x": 0.5, "z": 0.2})
 
 
 def test_every_public_name_is_there() -> None:
-    assert set(dir(ak)) == {*ak.__all__, "datasets"}
+    assert set(dir(ak)) == {*ak.__all__, "datasets", "families"}
     for name in dir(ak):
         assert getattr(ak, name) is not None
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):

@@ -309,10 +309,6 @@ def evaluation_rows(
     others: dict[str, Any],
 ) -> Any:
     """Batches for `keras.Model.evaluate`, from the arguments of `AdditiveModel.evaluate`, checked."""
-    if "_use_cached_eval_dataset" in others:
-        # Keras itself, between two epochs of `fit`, with rows that are encoded already.
-        model._eval_epoch_iterator.steps_per_execution = 1
-        return given[0]
     check_verbose(verbose)
     check_whole(1, batch_size=batch_size, steps=others.get("steps"))
     check_unknown(others, ("steps", "callbacks", "return_dict"), "evaluate()")

@@ -41,34 +41,32 @@ def fit_adam(model: keras.Model, job: FitJob) -> Outcome:
     to watch: in Keras it includes the penalty.
     """
     training, steps = _training_batches(job)
-    validation, validation_steps = _validation_batches(job)
-    monitor = f"val_{job.monitor}" if validation is not None else "loss"
+    validated = job.validation is not None
+    monitor = f"val_{job.monitor}" if validated else "loss"
     epochs = EPOCHS if job.epochs is None else job.epochs
     stopping = _EarlyStopping(
         monitor,
         mode="min",
         patience=PATIENCE,
         # The training loss stands still, to float32, long before the weights do.
-        restore_best_weights=validation is not None,
+        restore_best_weights=validated,
     )
-    own: list[Any] = [stopping, _SlowDown(monitor)]
+    own: list[Any] = [*([_Validation(job)] if validated else []), stopping, _SlowDown(monitor)]
     if job.verbose == "auto":
         own.append(ProgressLine(monitor))
     forget_posterior(model)
     _use_steps_per_execution(model, steps, job)
-    # Rows in memory have the weights of their classes already.
-    in_memory = isinstance(job.training, Rows)
+    # Validation is a callback's; rows in memory have the weights of their classes already.
+    known = ["validation_freq", *(["class_weight"] if isinstance(job.training, Rows) else [])]
     history = keras.Model.fit(
         model,
         training,
         epochs=epochs,
         verbose=0 if job.verbose == "auto" else job.verbose,
         callbacks=[*own, *job.callbacks],
-        validation_data=validation,
         shuffle=False,  # the batches shuffle themselves
         steps_per_epoch=steps,
-        validation_steps=validation_steps,
-        **{k: v for k, v in job.keras_arguments.items() if not (in_memory and k == "class_weight")},
+        **{key: value for key, value in job.keras_arguments.items() if key not in known},
     )
     converged = bool(model.stop_training or not history.epoch)
     if not converged:
@@ -86,15 +84,6 @@ def _training_batches(job: FitJob) -> tuple[tf.data.Dataset, int | None]:
         return batches, job.steps_per_epoch or ceil(rows / size)
     batches = shuffle_rows(training.as_tuple(), size, job.seed)
     return batches, job.steps_per_epoch or max(1, round(rows / size))
-
-
-def _validation_batches(job: FitJob) -> tuple[tf.data.Dataset | None, int | None]:
-    """Validation rows, repeated: to set up a new pass costs more than the pass."""
-    if not isinstance(job.validation, Rows):
-        return job.validation, job.validation_steps
-    size = job.validation_batch_size or _VALIDATION_ROWS
-    steps = job.validation_steps or ceil(len(job.validation) / size)
-    return batch_rows(job.validation.as_tuple(), size).repeat(), steps
 
 
 def _use_steps_per_execution(model: keras.Model, steps: int | None, job: FitJob) -> None:
@@ -119,6 +108,41 @@ def _watches_batches(callback: keras.callbacks.Callback) -> bool:
     return any(
         getattr(getattr(callback, hook), "__func__", None) is not getattr(base, hook) for hook in hooks
     )
+
+
+class _Validation(keras.callbacks.Callback):
+    """Loss and metrics of the validation rows, for the callbacks that come after it.
+
+    Keras' own validation sets up a pass over a dataset after every epoch, which takes longer than a
+    small pass, and runs as many steps at once as training does. One batch of rows in memory stays.
+    """
+
+    def __init__(self, job: FitJob) -> None:
+        super().__init__()
+        self._frequency = job.keras_arguments.get("validation_freq") or 1
+        self._data, self._steps = job.validation, job.validation_steps
+        self._batch: Any = None
+        if isinstance(job.validation, Rows):
+            size = job.validation_batch_size or _VALIDATION_ROWS
+            self._data = batch_rows(job.validation.as_tuple(), size)
+            if len(job.validation) <= size:
+                self._batch = next(iter(self._data))
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        if logs is not None and not (epoch + 1) % self._frequency:
+            logs |= {f"val_{name}": float(value) for name, value in self._measure().items()}
+
+    def _measure(self) -> dict[str, Any]:
+        model, steps = self.model, self.model.steps_per_execution
+        model.steps_per_execution = 1
+        try:
+            if self._batch is not None:
+                return dict(model.test_on_batch(*self._batch, return_dict=True))
+            return dict(
+                keras.Model.evaluate(model, self._data, verbose=0, steps=self._steps, return_dict=True)
+            )
+        finally:
+            model.steps_per_execution = steps
 
 
 class _SlowDown(keras.callbacks.Callback):

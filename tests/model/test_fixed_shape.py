@@ -21,7 +21,8 @@ PACKAGE = Path(ak.__file__).parent
 # What Keras keeps to itself, as far as anybody here might be tempted.
 PRIVATES = (
     "_tracker _untrack_variable _track_variable _lock _keras_history _run_through_graph "
-    "_compile_config _learning_rate _trainable_variables _non_trainable_variables _build_shapes_dict"
+    "_compile_config _learning_rate _trainable_variables _non_trainable_variables _build_shapes_dict "
+    "_eval_epoch_iterator _use_cached_eval_dataset"
 )
 
 
