@@ -15,6 +15,8 @@ import tensorflow as tf
 from ahofm_keras.errors import DataError, did_you_mean, warn
 
 NUMBER, TEXT, BOOLEAN = "number", "text", "boolean"
+# Stands for a column where a model reads none (`y ~ 1`): all that it says is how many rows there are.
+ROWS = "(rows)"
 
 # Whole numbers up to this are exact in float64.
 _EXACT = 2**53
@@ -103,12 +105,26 @@ def read_columns(data: Any, names: Iterable[str], kinds: Mapping[str, str] | Non
     columns: Columns = {}
     keys, kinds = _keys_by_name(data), kinds or {}
     for name in names:
+        if name == ROWS:
+            columns[name] = np.zeros(_count_rows(data))
+            continue
         values = _find_column(data, keys, name)
         numbers = _finite_floats(values) if kinds.get(name, NUMBER) == NUMBER else None
         if numbers is None:
             numbers = _clean_column(_as_series(values, name), name, kinds.get(name))
         columns[name] = numbers
     return _same_length(columns, data)
+
+
+def _count_rows(data: Any) -> int:
+    """Number of rows of a table; a dict of scalars is one row."""
+    if isinstance(data, pd.DataFrame):
+        rows = len(data)
+    else:
+        rows = max((np.size(values) for values in data.values()), default=0)
+    if not rows:
+        raise DataError("The data has no rows.")
+    return rows
 
 
 def read_levels(data: Any, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -127,6 +143,8 @@ def read_levels(data: Any, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
     found = {}
     keys = _keys_by_name(data)
     for name in names:
+        if name == ROWS:
+            continue
         values = _as_series(_find_column(data, keys, name), name)
         if isinstance(values.dtype, pd.CategoricalDtype):
             occurring = values.cat.remove_unused_categories().cat.categories

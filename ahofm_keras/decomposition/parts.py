@@ -32,6 +32,11 @@ _PIECE = 100_000
 NOTHING = 1e-10
 
 
+def _count_rows(functions: Sequence[np.ndarray]) -> int:
+    """Rows of functions of all variables; without a variable every row is the same one."""
+    return functions[0].shape[1] if functions else 1
+
+
 class Parts:
     """The decomposition of one model.
 
@@ -211,8 +216,7 @@ class Parts:
 
     def evaluate_many(self, subsets: np.ndarray, functions: Sequence[np.ndarray]) -> np.ndarray:
         """Parts of many subsets `(K, order)` at rows, from the functions of all variables: `(K, n)`."""
-        rows = functions[0].shape[1]
-        total = np.zeros((len(subsets), rows))
+        total = np.zeros((len(subsets), _count_rows(functions)))
         for index, group in enumerate(self.groups):
             chosen, shares = self.shares_of_rest(index, subsets)
             if not len(chosen):
@@ -230,7 +234,7 @@ class Parts:
 
     def link(self, functions: Sequence[np.ndarray]) -> np.ndarray:
         """The link without the offset at rows, from the functions of all variables."""
-        total = np.full(functions[0].shape[1], self._raw_constant)
+        total = np.full(_count_rows(functions), self._raw_constant)
         for group in self.groups:
             factors = [w.T @ functions[v] for v, w in zip(group.members, group.weights, strict=True)]
             total += group.scale @ elementary_symmetric(np.stack(factors), group.order)

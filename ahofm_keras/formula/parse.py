@@ -43,8 +43,8 @@ def parse_formula(text: str, columns: Sequence[Any] | None = None) -> Formula:
     dotted = find_columns(source, right, columns, away | set(response.columns()))
     dots = Dots(source, dotted)
     terms = _read_terms(source, tree, _read_factors(tree, dots))
-    if all(term.kind == "offset" for term in terms):
-        message = "The formula has no term besides the intercept. Add one, e.g. `s(x1)`."
+    if all(term.kind == "offset" for term in terms) and not has_intercept(tree):
+        message = "The formula has neither an intercept nor a term. Add one, e.g. `s(x1)`."
         raise source.error(message, right[0].start, right[-1].end)
     _check_response(response, terms)
     _check_repeated(terms)

@@ -154,6 +154,9 @@ class ParametricColumns(RawColumns):
 
     def _compute(self, columns: Mapping[str, Array], namespace: Namespace) -> Array:
         blocks = [self._block(i, term, columns, namespace) for i, term in enumerate(self.terms)]
+        if not blocks:
+            rows = namespace.shape(next(iter(columns.values())))[0]
+            return namespace.zeros((rows, 0), dtype="float64")
         return namespace.concatenate(blocks, axis=1)
 
     def _block(

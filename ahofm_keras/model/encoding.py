@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from ahofm_keras.data import ROWS
 from ahofm_keras.model.graph import Graph
 from ahofm_keras.model.streams import BatchCheck
 from ahofm_keras.terms import EncodedRows
@@ -41,7 +42,7 @@ class Encoder:
 
         @tf.autograph.experimental.do_not_convert
         def encode(*parts: Any) -> tuple[Any, ...]:
-            columns = check.columns({name: parts[0][name] for name in self._inputs})
+            columns = check.columns({name: _column(parts[0], name) for name in self._inputs})
             used = {
                 name: value
                 if self._inputs[name].dtype == "string"
@@ -52,3 +53,10 @@ class Encoder:
             return (tuple(self._run(used)), *rest)
 
         return dataset.map(encode, num_parallel_calls=tf.data.AUTOTUNE).prefetch(2)
+
+
+def _column(columns: Mapping[str, Any], name: str) -> Any:
+    """A column of a batch; of a model that reads none, as many zeros as there are rows."""
+    if name != ROWS:
+        return columns[name]
+    return tf.zeros(tf.shape(next(iter(columns.values())))[0], tf.float64)

@@ -10,6 +10,7 @@ from typing import Any
 
 import keras
 
+from ahofm_keras.data import ROWS
 from ahofm_keras.families import Family
 from ahofm_keras.layers import (
     BasisExpansion,
@@ -147,7 +148,7 @@ def build_graph(
         unit = family.dispersion_unit(*units) if units[1] else 1.0
         layer = Predictor(*units, own.intercept, unit, name=free(f"predictor{suffix}"))
         predictors[name] = layer
-        links[name] = layer(list(parts.values()), offset)
+        links[name] = layer(list(parts.values()) or [_nothing(encoders)], offset)
     several = list(links.values()) if len(links) > 1 else next(iter(links.values()))
     response = Response(family, name=free("response"))(several)
     return Graph(inputs, encoders, contributions, links, response, predictors, bases, columns)
@@ -157,7 +158,8 @@ def _inputs(design: Design) -> dict[str, Tensor]:
     inputs: dict[str, Tensor] = {}
     taken: set[str] = set()
     for column, kind in design.columns.items():
-        name = _free_name(column.replace("/", "_") or "_", taken)
+        name = "rows" if column == ROWS else column.replace("/", "_") or "_"
+        name = _free_name(name, taken)
         taken.add(name)
         inputs[column] = keras.Input(shape=(), name=name, dtype=_DTYPES[kind])
     return inputs
@@ -225,14 +227,21 @@ def _design_columns(
 ) -> Tensor | None:
     """Design columns of all terms that have some, side by side as `Design.sources` says."""
     designs = [term.parametric for term in design.terms if term.parametric is not None]
-    if not designs:
+    if not designs and design.features:
         return None
     expressions = [factor.expression for own in designs for factor in own.factors]
     used = {name: inputs[name] for expression in expressions for name in expression.columns()}
+    used = used or inputs  # no columns, of as many rows
     layer = ParametricColumns([own.config() for own in designs], name=free("parametric_columns"))
     columns = layer(used)
     encoders["columns"] = layer, columns
     return columns
+
+
+def _nothing(encoders: dict[str, tuple[RawColumns, Tensor]]) -> Tensor:
+    """What a predictor without terms adds up, `(n, 0)`."""
+    _, tensor = encoders.get("columns") or encoders["positions"]
+    return tensor[:, :0]
 
 
 def _offset(

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from ahofm_keras.data import TEXT, column_names, kind_of, read_columns, read_levels
+from ahofm_keras.data import ROWS, TEXT, column_names, kind_of, read_columns, read_levels
 from ahofm_keras.errors import DataError, warn
 from ahofm_keras.families import Family
 from ahofm_keras.formula import Formula, parse_formula
@@ -46,7 +46,8 @@ def learn_state(
     if data is None:
         raise DataError("`AdditiveModel` needs data to learn its bases from: pass `data=`.")
     parsed = parse_formula(formula, column_names(data))
-    columns = read_columns(data, parsed.columns())
+    # A model of the intercept alone reads no column, but has to know how many rows there are.
+    columns = read_columns(data, parsed.columns() or [ROWS])
     kinds = {name: kind_of(values) for name, values in columns.items()}
     response, y = parsed.response, None
     if set(response.columns()) <= set(column_names(data)):

@@ -66,6 +66,11 @@ class Outputs:
         """Mean response and predictor."""
         return {"response": self._graph.response, "link": self._graph.link}
 
+    @property
+    def has_terms(self) -> bool:
+        """Whether the model has more than an intercept and offsets."""
+        return bool(self._graph.contributions)
+
     def terms(self) -> dict[str, Any]:
         """Contribution of each column of each term, in units of the link."""
         columns = {}
@@ -140,9 +145,9 @@ def batches_of(
         yield rows.take(slice(start, start + size))
 
 
-def terms_frame(predicted: dict[str, np.ndarray], intercept: float) -> pd.DataFrame:
-    """A column a term, and the intercept in `attrs`."""
-    frame = pd.DataFrame(predicted)
+def terms_frame(predicted: dict[str, np.ndarray], intercept: float, rows: int) -> pd.DataFrame:
+    """A column per column of a term, and the intercept in `attrs`."""
+    frame = pd.DataFrame(predicted, index=pd.RangeIndex(rows))
     frame.attrs["intercept"] = intercept
     return frame
 
@@ -277,7 +282,7 @@ def run_predict(
     x, interval = request.x, request.interval
     rows, size = reader.without_response(x), request.batch_size or PREDICTION_ROWS
     warn_if_unfitted(model)
-    wanted = "terms" if request.type == "terms" else "mean"
+    wanted = "terms" if request.type == "terms" and outputs.has_terms else "mean"
     if interval is not None and model.has_posterior:
         wanted = "uncertainty"
     with own_errors():
@@ -296,7 +301,9 @@ def run_predict(
     if interval is not None:
         return with_index(interval_frame(predicted, model.family, request.type, interval), x)
     if request.type == "terms":
-        return with_index(terms_frame(predicted, model.intercept), x)
+        own = predicted if outputs.has_terms else {}
+        frame = terms_frame(own, model.intercept, len(next(iter(predicted.values()))))
+        return with_index(frame, x)
     return predicted[request.type]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from ahofm_keras.data import ROWS
 from ahofm_keras.errors import DataError
 from ahofm_keras.families import Family
 from ahofm_keras.terms import Design
@@ -29,6 +30,8 @@ def check_stream(dataset: tf.data.Dataset, design: Design, needs_response: bool)
     if not isinstance(columns, Mapping):
         raise DataError("A dataset must give its columns as a dict from name to tensor.")
     for name, kind in design.columns.items():
+        if name == ROWS:
+            continue
         if name not in columns:
             raise DataError(f"Column `{name}` is missing from the dataset.")
         _check_column(name, columns[name], kind)
@@ -59,7 +62,8 @@ class BatchCheck:
     """What only the values of a batch can tell: missing numbers, range, the family's support."""
 
     def __init__(self, design: Design, family: Family, extrapolation: str) -> None:
-        self._numbers = [name for name, kind in design.columns.items() if kind == "number"]
+        numbers = (name for name, kind in design.columns.items() if kind == "number")
+        self._numbers = [name for name in numbers if name != ROWS]
         self._family = family
         self._ranges = {
             feature.basis.axis[:: len(feature.basis.axis) - 1]: feature.expression

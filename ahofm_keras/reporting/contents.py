@@ -11,6 +11,7 @@ from scipy.stats import norm
 from ahofm_keras._version import __version__
 from ahofm_keras.decomposition.parts import Parts
 from ahofm_keras.decomposition.uncertainty import Uncertainty
+from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.reporting.arithmetic import describe_arithmetic, describe_posterior, has_large_posterior
 from ahofm_keras.reporting.encoding import pack
@@ -38,6 +39,8 @@ def collect(
         level: of bands and intervals.
     """
     parts = Parts(model)
+    if not parts.variables:
+        raise DataError(f"`{model.formula}` has no terms, so a page has nothing to show. Add one.")
     uncertainty = Uncertainty(parts) if model.has_posterior else None
     known = find_known_rows(model, data)
     mean = None if known is None else fitted_means(parts, known)

@@ -120,7 +120,8 @@ class _Validation(keras.callbacks.Callback):
     def __init__(self, job: FitJob) -> None:
         super().__init__()
         self._frequency = job.keras_arguments.get("validation_freq") or 1
-        self._data, self._steps = job.validation, job.validation_steps
+        self._data: Any = job.validation
+        self._steps = job.validation_steps
         self._batch: Any = None
         if isinstance(job.validation, Rows):
             size = job.validation_batch_size or _VALIDATION_ROWS

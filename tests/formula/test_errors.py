@@ -10,7 +10,7 @@ from ahofm_keras.errors import FormulaError
 from ahofm_keras.formula import parse_formula
 
 TILDE = "A formula needs one `~` between the response and the terms, e.g. `y ~ s(x1) + s(x2)`."
-EMPTY = "The formula has no term besides the intercept. Add one, e.g. `s(x1)`."
+EMPTY = "The formula has neither an intercept nor a term. Add one, e.g. `s(x1)`."
 RESPONSE = "A formula has one response, a column or an expression such as `log(y)`."
 POWER = "A power of terms must be a whole number from 1 to 10; for arithmetic write `I(x**2)`."
 SUM = "A power multiplies out a sum of terms, e.g. `(x + z)**2`"
@@ -53,17 +53,17 @@ SHAPE: list[Row] = [
     ("y ~ x # all of it",
      "      ^",
      "A formula has no comments: leave out `#`."),
-    ("y ~ 1",
+    ("y ~ 0",
      "    ^",
      EMPTY),
-    ("y ~ x - x",
-     "    ^^^^^",
-     EMPTY),
-    ("y ~ 1 - x",
-     "    ^^^^^",
-     EMPTY),
-    ("y ~ offset(x)",
+    ("y ~ x - x - 1",
      "    ^^^^^^^^^",
+     EMPTY),
+    ("y ~ 0 - x",
+     "    ^^^^^",
+     EMPTY),
+    ("y ~ 0 + offset(x)",
+     "    ^^^^^^^^^^^^^",
      EMPTY),
     ("y ~ (x + z)**11",
      "             ^^",
