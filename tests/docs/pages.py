@@ -127,7 +127,8 @@ def run_example(example: Example, page: Path, namespace: dict[str, Any]) -> str:
     printed = io.StringIO()
     try:
         with contextlib.redirect_stdout(printed), _warnings_printed():
-            exec(compile(code, str(page), "exec"), namespace)
+            # A reader's file has no imports from `__future__`, whatever this one has.
+            exec(compile(code, str(page), "exec", dont_inherit=True), namespace)
     except Exception as error:
         if wanted is None or type(error).__name__ != wanted[1]:
             raise

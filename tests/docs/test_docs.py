@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import ahofm_keras as ak
 from ahofm_keras.families import FAMILIES
+from ahofm_keras.formula import TERM_CALLS
+from ahofm_keras.terms import TERMS
 from tests.docs.links import broken_links
 from tests.docs.pages import DOCS, PAGES, ROOT, check_blocks, difference, read_examples, run_example
 
@@ -21,13 +25,17 @@ def names(page: Path) -> str:
 
 
 @pytest.fixture
-def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     plt = pytest.importorskip("matplotlib.pyplot")
     plt.switch_backend("Agg")
     monkeypatch.chdir(tmp_path)
     # What a page registers is its own.
-    monkeypatch.setattr("ahofm_keras.families.registry.FAMILIES", dict(FAMILIES))
-    return tmp_path
+    registries: list[dict[str, Any]] = [FAMILIES, TERMS, TERM_CALLS]
+    before = [dict(registry) for registry in registries]
+    yield tmp_path
+    for registry, known in zip(registries, before, strict=True):
+        registry.clear()
+        registry.update(known)
 
 
 @pytest.mark.usefixtures("shipped_starts", "workplace")  # a page shows what its readers get
