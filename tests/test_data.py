@@ -15,12 +15,11 @@ import tensorflow as tf
 from scipy import sparse
 
 import ahofm_keras as ak
+from ahofm_keras.batches import batch_rows, shuffle_rows
 from ahofm_keras.data import (
-    batch_rows,
     column_names,
     kind_of,
     read_columns,
-    shuffle_rows,
     shuffled_split,
 )
 

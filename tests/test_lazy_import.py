@@ -135,7 +135,7 @@ import ahofm_keras, keras
 layer = keras.saving.deserialize_keras_object(eval(open({str(path)!r}).read()))
 print(type(layer).__module__, layer.name)
 """
-    assert run(code) == "ahofm_keras.layers.terms line"
+    assert run(code) == "ahofm_keras.layers.linear line"
 
 
 def test_errors_travel_between_processes() -> None:

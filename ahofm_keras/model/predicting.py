@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import tensorflow as tf
 
-from ahofm_keras.data import batch_rows
+from ahofm_keras.batches import batch_rows
 from ahofm_keras.errors import DataError, NotFittedError, warn
 from ahofm_keras.families import Family
 from ahofm_keras.intervals import band_of_link, band_of_mean, conformal_band, predictive_spread

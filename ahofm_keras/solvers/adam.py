@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from ahofm_keras.data import batch_rows, shuffle_rows
+from ahofm_keras.batches import batch_rows, shuffle_rows
 from ahofm_keras.errors import warn
 from ahofm_keras.solvers.job import NOT_CONVERGED, FitJob, Outcome, Rows
 from ahofm_keras.solvers.posterior import forget_posterior

@@ -1,4 +1,4 @@
-"""The terms: basis expansion, smooths, factorized interactions, linear effects."""
+"""Factorized interactions of several features."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from ahofm_keras.bases import evaluate_places, spline_centres
+from ahofm_keras.layers.basis import take_first
 from ahofm_keras.layers.coordinates import learned_coordinates, learning_speed
 from ahofm_keras.layers.starts import fill_room
 from ahofm_keras.moments import elementary_symmetric
@@ -20,132 +20,6 @@ Array = Any
 
 # Of all interactions of one order together, in units of the response's variance.
 _START_VARIANCE = 0.01
-
-
-@keras.saving.register_keras_serializable(package="ahofm_keras")
-class BasisExpansion(keras.layers.Layer):
-    """Bases of several features of one kind, evaluated together, each once.
-
-    Args:
-        columns: which columns of the places it takes, one a feature.
-        sizes: number of functions of each feature; smaller bases are padded to the largest.
-        degree: of the B-splines, shared; 0 for levels, None for the places themselves.
-        cyclic: whether the axes are circles.
-        straight_beyond: length of each axis where functions go on as straight lines beyond its ends,
-            empty where they need not.
-
-    Returns:
-        `(p, M, n)`: features first, so that a feature's basis is one piece of memory and its product
-        with coefficients a plain matrix product; rows last, so that what follows runs along them.
-    """
-
-    def __init__(
-        self,
-        columns: Sequence[int],
-        sizes: Sequence[int],
-        degree: int | None,
-        cyclic: bool = False,
-        straight_beyond: Sequence[float] = (),
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.columns = list(columns)
-        self.sizes = list(sizes)
-        self.degree = degree
-        self.cyclic = cyclic
-        self.straight_beyond = list(straight_beyond)
-
-    def call(self, places: Array) -> Array:
-        chosen = _take_first(ops.transpose(places), self.columns)[:, None, :]
-        if self.degree is None:
-            return chosen
-        beyond = np.reshape(self.straight_beyond, (-1, 1, 1)) if self.straight_beyond else None
-        period = np.reshape(self.sizes, (-1, 1, 1)) if self.cyclic else None
-        return evaluate_places(
-            chosen,
-            spline_centres(max(self.sizes), self.degree)[:, None],
-            self.degree,
-            period=period,
-            straight_beyond=beyond,
-            namespace=ops,
-        )
-
-    def compute_output_shape(self, places_shape: Any) -> tuple[int, int, int | None]:
-        width = 1 if self.degree is None else max(self.sizes)
-        return (len(self.columns), width, places_shape[0])
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "columns": self.columns,
-            "sizes": self.sizes,
-            "degree": self.degree,
-            "cyclic": self.cyclic,
-            "straight_beyond": self.straight_beyond,
-        }
-
-
-@keras.saving.register_keras_serializable(package="ahofm_keras")
-class Smooth(keras.layers.Layer):
-    """A smooth function of one feature, b(x)' T w with a quadratic penalty on w.
-
-    Args:
-        feature: position of the feature within its `BasisExpansion`.
-        transform: T `(M, r)`, Demmler-Reinsch coordinates of the (centred) basis.
-        eigenvalues: `(r,)` of the penalty in these coordinates.
-        smoothing: lambda.
-
-    Returns:
-        `(n, 1)`.
-    """
-
-    def __init__(
-        self, feature: int, transform: Any, eigenvalues: Any, smoothing: float, **kwargs: Any
-    ) -> None:
-        super().__init__(**kwargs)
-        self.feature = feature
-        self.transform = np.asarray(transform, float)
-        self.eigenvalues = np.asarray(eigenvalues, float)
-        self.smoothing = float(smoothing)
-        self._to_coefficients, self._penalty = learned_coordinates(
-            self.transform, self.eigenvalues, self.smoothing
-        )
-
-    def build(self, basis_shape: Any) -> None:
-        self.kernel = self.add_weight(
-            name="kernel",
-            shape=(len(self.eigenvalues),),
-            initializer="zeros",
-            regularizer=QuadraticPenalty(self._penalty),
-        )
-
-    def coefficients(self) -> Array:
-        """Coefficients of the basis functions, `(M,)`."""
-        return ops.matmul(ops.cast(self._to_coefficients, self.compute_dtype), self.kernel)
-
-    def coordinates(self) -> np.ndarray:
-        """The weights in Demmler-Reinsch coordinates, `(r,)`."""
-        return np.asarray(self.kernel) * learning_speed(self.eigenvalues, self.smoothing)
-
-    def assign_coordinates(self, values: np.ndarray) -> None:
-        """Set the weights from Demmler-Reinsch coordinates `(r,)`."""
-        self.kernel.assign(values / learning_speed(self.eigenvalues, self.smoothing))
-
-    def call(self, basis: Array) -> Array:
-        own = basis[self.feature, : len(self.transform)]
-        return ops.transpose(ops.matmul(self.coefficients()[None, :], own))
-
-    def compute_output_shape(self, basis_shape: Any) -> tuple[int | None, int]:
-        return (basis_shape[2], 1)
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "feature": self.feature,
-            "transform": self.transform.tolist(),
-            "eigenvalues": self.eigenvalues.tolist(),
-            "smoothing": self.smoothing,
-        }
 
 
 @keras.saving.register_keras_serializable(package="ahofm_keras")
@@ -309,8 +183,8 @@ class FactorizedInteraction(keras.layers.Layer):
         for group, basis in enumerate(bases):
             own = [j for j, (g, _) in enumerate(self.features) if g == group]
             within = [self.features[j][1] for j in own]
-            weights = _take_first(coefficients, own)
-            functions = _take_first(basis, within)
+            weights = take_first(coefficients, own)
+            functions = take_first(basis, within)
             width = min(functions.shape[1], weights.shape[2])
             parts.append(ops.matmul(weights[:, :, :width], functions[:, :width]))
         return parts[0] if len(parts) == 1 else ops.concatenate(parts, axis=0)
@@ -328,13 +202,6 @@ class FactorizedInteraction(keras.layers.Layer):
             "seed": self.seed,
             "starts": self.starts,
         }
-
-
-def _take_first(tensor: Array, places: list[int]) -> Array:
-    """Entries along the first axis; the tensor itself where that is all of them."""
-    if places == list(range(tensor.shape[0])):
-        return tensor
-    return ops.take(tensor, np.asarray(places), axis=0)
 
 
 @keras.saving.register_keras_serializable(package="ahofm_keras")
@@ -359,51 +226,3 @@ class FactorStart(keras.initializers.Initializer):
 
     def get_config(self) -> dict[str, Any]:
         return {"spread": self.spread.tolist(), "seed": self.seed}
-
-
-@keras.saving.register_keras_serializable(package="ahofm_keras")
-class Linear(keras.layers.Layer):
-    """A linear effect of some standardised design columns.
-
-    Args:
-        start: its first column in the design.
-        stop: behind its last column.
-        penalty: of the square of each coefficient, per row; not penalised by default.
-
-    Returns:
-        `(n, 1)`.
-    """
-
-    def __init__(
-        self, start: int, stop: int, penalty: Sequence[float] | None = None, **kwargs: Any
-    ) -> None:
-        super().__init__(**kwargs)
-        self.start = start
-        self.stop = stop
-        self.penalty = None if penalty is None else [float(value) for value in penalty]
-
-    def build(self, design_shape: Any) -> None:
-        self.kernel = self.add_weight(
-            name="kernel",
-            shape=(self.stop - self.start,),
-            initializer="zeros",
-            regularizer=None if self.penalty is None else QuadraticPenalty(np.array(self.penalty)),
-        )
-
-    def coordinates(self) -> np.ndarray:
-        """The weights, one per column."""
-        return np.asarray(self.kernel)
-
-    def assign_coordinates(self, values: np.ndarray) -> None:
-        """Set the weights."""
-        self.kernel.assign(values)
-
-    def call(self, design: Array) -> Array:
-        return ops.matmul(design[:, self.start : self.stop], self.kernel[:, None])
-
-    def compute_output_shape(self, design_shape: Any) -> tuple[int | None, int]:
-        return (design_shape[0], 1)
-
-    def get_config(self) -> dict[str, Any]:
-        config = {"start": self.start, "stop": self.stop, "penalty": self.penalty}
-        return {**super().get_config(), **config}
