@@ -41,7 +41,7 @@ def refine(
 
     An `ahofm()` finds which of all subsets of its features interact, with surfaces of low rank. The
     strongest of them become `ti()` terms, which have every surface of their margins' bases and one
-    lambda a margin, in a new model with the same family, settings and other terms. The `ahofm()` stays
+    lambda per margin, in a new model with the same family, settings and other terms. The `ahofm()` stays
     for all the others. Where both know a subset, `effect(model, "x1", "x2")` is the sum of both:
     nothing is counted twice. The variational solver leaves such a subset to the `ti()` and switches off
     what the `ahofm()` is no longer needed for; the others, which keep the smoothing that df asks for,

@@ -29,7 +29,7 @@ class Explanation:
     """What makes up one prediction.
 
     Args:
-        table: a row a part with `part`, `value` (the features' values), `order` and `contribution` in
+        table: a row per part with `part`, `value` (the features' values), `order` and `contribution` in
             units of the link. They sum to the link.
         link: the predictor.
         response: the predicted mean.

@@ -1,7 +1,7 @@
 """Variances of parts over the product of the training margins, from second moments of the factors.
 
 Parts of different subsets are uncorrelated there. The covariance of two groups' parts of one subset is a
-sum over both groups' factors of products, one a variable, of the covariances of the factors.
+sum over both groups' factors of products, one per variable, of the covariances of the factors.
 """
 
 from __future__ import annotations

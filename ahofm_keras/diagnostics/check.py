@@ -38,13 +38,13 @@ class Check:
             residual (standard gaussian where the model is right), the residuals of the `deviance` and of
             the `response`, `leverage` (missing where the model has no posterior). Its `attrs` count the
             quantile residuals that were `clipped`.
-        basis: a row a basis: `basis`, `terms` that use it, `k`, `k'` (degrees of freedom it can have),
+        basis: a row per basis: `basis`, `terms` that use it, `k`, `k'` (degrees of freedom it can have),
             `edf` that its terms reach at most, `k_index` and `p_value` as in mgcv's `k.check`, `ok`
             and a `verdict`. Numbers that are linear stand there too; categories have no index.
         concurvity: one row per term: `worst`, `observed`, `estimate` as in mgcv's `concurvity`, the
             `nearest` other term and its share, `ok`, `verdict`. Of an order of an interaction only the
             fitted function counts.
-        tests: a row a check of the whole: `check`, `value`, `expected`, `ok`, `verdict`.
+        tests: a row per check of the whole: `check`, `value`, `expected`, `ok`, `verdict`.
         calibration: mean `observed` and `fitted` response by bins of the fitted one.
     """
 

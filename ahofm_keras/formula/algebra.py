@@ -41,7 +41,7 @@ class Factor:
     span: tuple[int, int]
 
 
-# Factors of each atom, by the atom's start: one, or one a column for `.` and `s(.)`.
+# Factors of each atom, by the atom's start: one, or one per column for `.` and `s(.)`.
 Factors = Mapping[int, Sequence[Factor]]
 
 

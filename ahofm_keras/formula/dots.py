@@ -28,7 +28,7 @@ class Dots:
         self.names = [quote_column(name) for name in names]
 
     def write_out(self, atom: Atom) -> list[Snippet]:
-        """The atoms that an atom stands for: `.` and `s(.)` one a column, any other itself."""
+        """The atoms that an atom stands for: `.` and `s(.)` one per column, any other itself."""
         dots = [token for token in atom.tokens if token.kind == "dot"]
         if not dots:
             return [self.source.snippet(atom.start, atom.end)]

@@ -19,7 +19,7 @@ class BasisExpansion(keras.layers.Layer):
     """Bases of several features of one kind, evaluated together, each once.
 
     Args:
-        columns: which columns of the places it takes, one a feature.
+        columns: which columns of the places it takes, one per feature.
         sizes: number of functions of each feature; smaller bases are padded to the largest.
         degree: of the B-splines, shared; 0 for levels, None for the places themselves.
         cyclic: whether the axes are circles.

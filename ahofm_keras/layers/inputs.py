@@ -83,7 +83,7 @@ class Positions(RawColumns):
         columns: dict of raw columns, each `(n,)`.
 
     Returns:
-        `(n, P)`, a column a feature.
+        `(n, P)`, a column per feature.
     """
 
     def __init__(self, features: Any, **kwargs: Any) -> None:

@@ -178,7 +178,7 @@ class FactorizedInteraction(keras.layers.Layer):
         return ops.stack(columns, axis=-1)
 
     def _evaluate(self, bases: Sequence[Array], coefficients: Array) -> Array:
-        """phi of all features and factors `(p, F, n)`, one matrix product a kind of basis."""
+        """phi of all features and factors `(p, F, n)`, one matrix product per kind of basis."""
         parts = []
         for group, basis in enumerate(bases):
             own = [j for j, (g, _) in enumerate(self.features) if g == group]

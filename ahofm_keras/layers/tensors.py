@@ -72,7 +72,7 @@ class TensorProduct(keras.layers.Layer):
         )
 
     def coordinates(self) -> np.ndarray:
-        """The weights in Demmler-Reinsch coordinates, an axis a margin.
+        """The weights in Demmler-Reinsch coordinates, one axis per margin.
 
         `(r_1, ..., r_d)`; with its lower orders `(1 + r_1, ..., 1 + r_d)`, where place 0 of an axis is
         the constant and `[0, ..., 0]` is 0.

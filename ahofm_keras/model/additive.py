@@ -10,7 +10,7 @@ import numpy as np
 
 from ahofm_keras.errors import DataError
 from ahofm_keras.families import Family, get_family
-from ahofm_keras.layers import Posterior, Predictor
+from ahofm_keras.layers import Posterior
 from ahofm_keras.model import files, predicting
 from ahofm_keras.model.arguments import check_construction
 from ahofm_keras.model.compiling import compile_arguments, read_compile_config
@@ -25,6 +25,7 @@ from ahofm_keras.model.reading import read_inputs
 from ahofm_keras.model.row_reader import RowReader
 from ahofm_keras.model.starts import AUTO, make_room
 from ahofm_keras.model.streams import own_errors
+from ahofm_keras.model.units import Units
 from ahofm_keras.serving import export_saved_model
 from ahofm_keras.solvers.choice import can_have_posterior
 from ahofm_keras.solvers.posterior import forget_posterior
@@ -34,7 +35,7 @@ from ahofm_keras.transforms import Expression
 
 
 @keras.saving.register_keras_serializable(package="ahofm_keras")
-class AdditiveModel(ReadingMethods, keras.Model):
+class AdditiveModel(ReadingMethods, Units, keras.Model):
     """A generalized additive model with smooth interactions of any order, as a Keras model.
 
     Args:
@@ -113,32 +114,6 @@ class AdditiveModel(ReadingMethods, keras.Model):
     def response(self) -> Expression:
         """The response as an expression of raw columns: `y`, or `log(y)`."""
         return self._reader.response
-
-    @property
-    def dispersion_unit(self) -> float:
-        """What the dispersion inside the model is a multiple of."""
-        return float(self.predictor.dispersion_unit)
-
-    @property
-    def predictor(self) -> Predictor:
-        """The layer of intercept, shift and scale."""
-        return self._graph.predictor
-
-    @property
-    def shift(self) -> float:
-        """Where the intercept starts, in units of the link."""
-        return float(self.predictor.shift)
-
-    @property
-    def scale(self) -> float:
-        """Scale of the response inside the model; 0 until a response was seen."""
-        return float(self.predictor.scale)
-
-    @property
-    def intercept(self) -> float:
-        """The intercept in units of the link: the predictor where every term is 0; 0 without one."""
-        bias = self.predictor.bias
-        return 0.0 if bias is None else self.shift + self.scale * float(bias)
 
     @property
     def has_posterior(self) -> bool:
@@ -337,7 +312,7 @@ class AdditiveModel(ReadingMethods, keras.Model):
 
         Args:
             x: data frame, dict of columns (scalars: one row), or dataset of batches of columns.
-            type: `"response"` (mean), `"link"` (predictor), or `"terms"`: a data frame with a column a
+            type: `"response"` (mean), `"link"` (predictor), or `"terms"`: a data frame with a column per
                 term (an order of an `ahofm`), whose sum with `model.intercept` (also in the frame's
                 `attrs`) and the offset is the link.
             interval: level of intervals, e.g. 0.95. With `type="response"` a frame comes back with

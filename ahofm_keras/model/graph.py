@@ -45,7 +45,6 @@ class TermInputs:
     """The tensors that a term may start from.
 
     Args:
-        raw: raw columns, by name.
         bases: basis expansions.
         columns: design columns of all terms `(n, C)`, or None.
         sources: what the design knows of both.
@@ -55,7 +54,6 @@ class TermInputs:
 
     def __init__(
         self,
-        raw: dict[str, Tensor],
         bases: Bases,
         columns: Tensor | None,
         sources: Sources,
@@ -63,7 +61,6 @@ class TermInputs:
         starts: int = 1,
     ) -> None:
         self.starts = starts
-        self.raw = raw
         self.bases = bases
         self.columns = columns
         self.sources = sources
@@ -134,7 +131,7 @@ def build_graph(
     encoders: dict[str, tuple[RawColumns, Tensor]] = {}
     bases = _expand_bases(design, inputs, encoders, free)
     columns = _design_columns(design, inputs, encoders, free)
-    sources = TermInputs(inputs, bases, columns, design.sources, seed, starts)
+    sources = TermInputs(bases, columns, design.sources, seed, starts)
     contributions: dict[str, Tensor] = {}
     predictors: dict[str, Predictor] = {}
     links: dict[str, Tensor] = {}

@@ -33,7 +33,7 @@ _FALL = 20.0
 
 
 def plot_history(history: Any, axes: Any = None) -> np.ndarray:
-    """Draw the learning curves of a fit: a panel a quantity, training and validation together.
+    """Draw the learning curves of a fit: a panel per quantity, training and validation together.
 
     The epoch that was best is marked: that of the lowest validation deviance (or loss) where rows were
     held out, else that of the highest evidence bound or the lowest loss.
@@ -66,7 +66,7 @@ def plot_history(history: Any, axes: Any = None) -> np.ndarray:
 
 
 def history_data(history: Any) -> pd.DataFrame:
-    """The data behind `plot_history`: a row an epoch or sweep, counted from 1, a column a quantity."""
+    """The data behind `plot_history`: a row per epoch or sweep, counted from 1, a column per quantity."""
     values = getattr(history, "history", history)
     if isinstance(values, pd.DataFrame):
         return values

@@ -75,7 +75,7 @@ def plot_explanation(explanation: Explanation, ax: Any = None, most: int = 12) -
 
 
 def explanation_data(explanation: Explanation, most: int = 12) -> pd.DataFrame:
-    """The data behind `plot_explanation`: a row a bar.
+    """The data behind `plot_explanation`: a row per bar.
 
     Returns:
         `part`, `value` (of the features), `contribution`, `start` and `end` of the bar in units of the

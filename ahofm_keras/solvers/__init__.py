@@ -1,4 +1,4 @@
-"""Ways to set the weights of a model: one file a solver."""
+"""Ways to set the weights of a model: one file per solver."""
 
 from ahofm_keras.solvers.adam import fit_adam
 from ahofm_keras.solvers.bcd import fit_bcd

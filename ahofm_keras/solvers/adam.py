@@ -29,7 +29,7 @@ def make_optimizer() -> keras.optimizers.Optimizer:
 
 
 def choose_batch_size(rows: int) -> int:
-    """About 16 steps an epoch, between 32 and 1024 rows each."""
+    """About 16 steps per epoch, between 32 and 1024 rows each."""
     power = round(log2(max(rows, 1) / 16))
     return int(min(max(2**power, 32), 1024))
 

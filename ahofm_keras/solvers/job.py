@@ -87,7 +87,7 @@ class FitJob:
     Args:
         training: rows in memory, or a dataset of batches `(encoded, y[, weight])`.
         validation: the same, or None.
-        batch_size: rows a step where the user gave it.
+        batch_size: rows per step where the user gave it.
         epochs: at most, where the user gave it.
         verbose: as in Keras; `"auto"` is one line that renews itself.
         callbacks: the user's.

@@ -64,6 +64,9 @@ class State:
     bounds: tuple[float, ...] = ()
     known: dict[Any, Any] = field(init=False, default_factory=dict, repr=False)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "known": {}}  # sums are those of a store, which does not travel
+
     @property
     def blocks(self) -> list[Block]:
         return [self.linear, *(block for group in self.groups for block in group.blocks)]

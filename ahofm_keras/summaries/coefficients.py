@@ -19,7 +19,7 @@ def coef(model: AdditiveModel, term: str | None = None, *, interactions: bool = 
 
     The intercept is the link where all linear columns are 0 and smooths are at their mean, 0. A linear
     column has the coefficient of its raw values. A smooth `s(x)` has those of its B-spline basis
-    functions, `s(x).1`, `s(x).2`, ... (of a category, one a level, `s(group)[a]`), which are centred:
+    functions, `s(x).1`, `s(x).2`, ... (of a category, one per level, `s(group)[a]`), which are centred:
     s(x) = sum_m b_m(x) coef_m. A tensor product has those of the products of its margins' basis
     functions, `ti(x, z).x.1:z.2`, of a category `ti(x, group).x.1:group[a]`; a `te(x, z)` also those of
     each smaller set of its margins, `te(x, z).x.1`. An order of an interaction has those of its factors,
@@ -33,7 +33,7 @@ def coef(model: AdditiveModel, term: str | None = None, *, interactions: bool = 
         interactions: whether interaction terms are added; without `term` only.
 
     Returns:
-        A series with a label a coefficient.
+        A series with a label per coefficient.
 
     Raises:
         NotFittedError: an unfitted model.

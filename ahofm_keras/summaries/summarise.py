@@ -21,7 +21,7 @@ class Summary:
     """A fitted model in tables; prints itself, in a notebook as a page.
 
     Args:
-        coefficients: a row a parametric coefficient, in the user's units, with `estimate`, `se`,
+        coefficients: a row per parametric coefficient, in the user's units, with `estimate`, `se`,
             `statistic` (t, or z where the dispersion is known) and `p_value`.
         terms: one row per term, of an interaction one per order, labelled as in `predict(type="terms")`:
 
@@ -66,7 +66,7 @@ def summary(model: AdditiveModel) -> Summary:
       function (Wood, 2013, Biometrika 100, 221-228); a random effect: the test of its variance (Wood,
       2013, Biometrika 100, 1005-1010);
     - one whose smoothing and shrinkage the variational solver chose: the test of its variance, for
-      functions of 3 degrees of freedom a margin, whatever was chosen. Without an effect p-values below
+      functions of 3 degrees of freedom per margin, whatever was chosen. Without an effect p-values below
       0.05 are about as rare as they should be;
     - an order of an interaction: the Wald test of the function, linearised in the coefficients of its
       factors, at points of the product of the training margins. It is also conditional on the factors

@@ -73,7 +73,7 @@ class Design:
     @property
     def only(self) -> Predictor:
         """The predictor of a design that has one; raises a `DataError` of one with several."""
-        assert self.layout.only is not None
+        _ = self.layout.only
         return self.first
 
     @property
