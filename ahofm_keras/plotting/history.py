@@ -66,7 +66,7 @@ def plot_history(history: Any, axes: Any = None) -> np.ndarray:
 
 
 def history_data(history: Any) -> pd.DataFrame:
-    """The data behind `plot_history`: a row per epoch or sweep, counted from 1, a column per quantity."""
+    """The data behind `plot_history`: a row per epoch or sweep, from 1 on, and a column per quantity."""
     values = getattr(history, "history", history)
     if isinstance(values, pd.DataFrame):
         return values

@@ -1,4 +1,4 @@
-"""Credible bands and predictive intervals hold what they say, over many simulations."""
+"""Credible bands and predictive intervals hold what they say, over a hundred simulations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ahofm_keras.solvers.job import Rows
 from ahofm_keras.solvers.variational import ascend
 from tests.solvers.conftest import Run, draw_response, encode, make_engine
 
-SIMULATIONS = 50
+SIMULATIONS = 100
 
 
 def draw(rows: int, family: str, rng: np.random.Generator) -> tuple[pd.DataFrame, np.ndarray]:

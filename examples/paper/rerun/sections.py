@@ -206,7 +206,7 @@ subsets in its variance.
 
 {results.figure("interpretability", "Marginals of the four three-way interactions along each feature")}
 
-A row a triple, a column per feature: the line is the mean of the triple and its smaller subsets along
+A row per triple, a column per feature: the line is the mean of the triple and its smaller subsets along
 the feature, grey lines its spread over the other two features, as in the paper's figure.
 """
 
