@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from itertools import count
 
+import numpy as np
+
 from ahofm_keras.solvers.blocks import make_groups
 from ahofm_keras.solvers.damping import damped
 from ahofm_keras.solvers.engine import Engine
@@ -125,9 +127,11 @@ def sweep(
 def _promises_more(engine: Engine, state: State) -> bool:
     """Whether a step of the linear block would gain by the working response, where none is good.
 
-    At the optimum no step is, nor at the end of a link's domain, where the last of them lead beyond it.
+    At the optimum none is, nor at the end of a link's domain, where the shortest leads beyond it.
     """
     after = engine.update_linear(state)
     squares = [engine.expected_squares(own)[0] + own.linear.penalty for own in (state, after)]
     gain = (squares[0] - squares[1]) / (2 * state.dispersion * engine.total_weight)
-    return gain > engine.settings.bound_gain
+    for _ in range(engine.settings.halvings):
+        after = engine.half_way(after, state)
+    return gain > engine.settings.bound_gain and bool(np.isfinite(engine.deviance(after)))
