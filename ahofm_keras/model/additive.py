@@ -146,7 +146,9 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
 
     def fitted_layers(self) -> list[keras.Layer]:
         """The layers whose weights a fit sets."""
-        return [layer for layer in self.network.layers if layer.weights]
+        named = [self.predictor, *(self.get_layer(name) for name in self._graph.contributions)]
+        # A term may have several layers; only the last has its name.
+        return list(dict.fromkeys([*named, *(own for own in self.network.layers if own.weights)]))
 
     @property
     def encoded_names(self) -> list[str]:

@@ -54,7 +54,7 @@ def check(text: str) -> None:
             assert 0 <= error.span[0] < error.span[1] <= len(error.text)
         return
     assert isinstance(formula, Formula)
-    assert formula.terms
+    assert formula.terms or formula.intercept
     assert all(term.label for term in formula.terms)
     assert not set(formula.columns()) & set(formula.response.columns())
     assert parse_formula(formula.text) == formula

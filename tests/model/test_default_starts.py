@@ -69,7 +69,7 @@ def test_intervals_and_checks_are_those_of_an_average(
 def test_files_predict_the_same(model: ak.AdditiveModel, data: pd.DataFrame, tmp_path: Path) -> None:
     model.save(tmp_path / "model.keras")
     loaded = ak.load_model(tmp_path / "model.keras")
-    assert loaded.design.starts == model.starts
+    assert loaded.starts == model.starts
     np.testing.assert_array_equal(loaded.predict(data, interval=0.9), model.predict(data, interval=0.9))
     assert str(ak.summary(loaded)) == str(ak.summary(model))
 

@@ -110,7 +110,7 @@ def test_levels_of_the_training_data_are_as_before(
     """Bit by bit what the covariance of the coefficients alone gives."""
     layer = model.posterior
     config = layer.get_config()
-    config["penalised"] = [{**entry, "eigenvalues": None} for entry in config["penalised"]]
+    config["linear"] = [{**entry, "eigenvalues": None} for entry in config["linear"]]
     without = Posterior.from_config({**config, "name": "without"})
     bases = [np.zeros((1, 8, 2)), np.zeros((1, GROUPS, 2))]
     bases[0][0, 3], bases[1][0, 7, 0] = 1.0, 1.0  # one row of a level that was seen, one of none
@@ -125,7 +125,7 @@ def test_levels_of_the_training_data_are_as_before(
 
 def test_an_earlier_model_has_no_variance_of_new_levels(model: ak.AdditiveModel) -> None:
     config = model.posterior.get_config()
-    for entry in config["penalised"]:
+    for entry in config["linear"]:
         del entry["eigenvalues"]
     layer = Posterior.from_config({**config, "name": "earlier"})
     assert np.asarray(layer._new_levels_variance([np.zeros((1, GROUPS, 2))])).max() == 0.0

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 import ahofm_keras as ak
 from ahofm_keras.solvers import choice
-from ahofm_keras.terms import Design
+from ahofm_keras.terms import Design, Predictor
 from ahofm_keras.terms.linear import LinearTerm
 from ahofm_keras.terms.parametric import Factor
 from ahofm_keras.transforms import Expression
@@ -197,7 +197,7 @@ def test_thousands_of_levels_of_a_linear_term_are_counted() -> None:
     factor = Factor(Expression("column", ("g",)), levels)
     columns = tuple((level,) for level in range(1, 5000))
     term = LinearTerm("C(g)", "g", (factor,), columns, levels[1:], (0.0,) * 4999, (1.0,) * 4999)
-    design = Design({"g": "text"}, (), (term,), True, 5000)
+    design = Design({"g": "text"}, (), {"mean": Predictor(True, (term,))}, 5000)
     assert choice.choose_solver(design, False, []) == (
         "adam",
         "the block of `C(g)` has 5,000 coefficients, too many for exact updates",
