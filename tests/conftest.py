@@ -23,15 +23,16 @@ docs/test_docs.py examples/test_gallery.py examples/test_noise.py examples/test_
 families/test_glm.py families/test_own_family.py formula/test_fuzz.py formula/test_limits.py
 formula/test_patsy.py model/test_again.py model/test_averaging.py model/test_callbacks.py
 model/test_closed_form.py model/test_conformal.py model/test_damaged_files.py
-model/test_default_starts.py model/test_evaluate.py model/test_fit.py model/test_intervals.py
-model/test_missing_served.py model/test_new_levels.py model/test_odd_input.py model/test_predict.py
-model/test_properties.py model/test_record.py model/test_saving.py model/test_solver_choice.py
-model/test_two_predictors.py model/test_weights.py plotting/test_check.py plotting/test_crowded.py
-plotting/test_effects.py plotting/test_page.py plotting/test_tensors.py plotting/test_views.py
-reporting/test_arithmetic.py reporting/test_browser.py reporting/test_contents.py
-reporting/test_crowded.py reporting/test_page.py solvers/test_bcd.py solvers/test_coverage.py
-solvers/test_edf_penalty.py solvers/test_engine.py solvers/test_growing.py solvers/test_hard_data.py
-solvers/test_interrupts.py solvers/test_kernels.py solvers/test_laplace.py solvers/test_posterior.py
+model/test_default_starts.py model/test_evaluate.py model/test_fit.py model/test_fixed_shape.py
+model/test_intercept_only.py model/test_intervals.py model/test_missing_served.py
+model/test_new_levels.py model/test_odd_input.py model/test_predict.py model/test_properties.py
+model/test_record.py model/test_saving.py model/test_solver_choice.py model/test_two_predictors.py
+model/test_weights.py plotting/test_check.py plotting/test_crowded.py plotting/test_effects.py
+plotting/test_page.py plotting/test_tensors.py plotting/test_views.py reporting/test_arithmetic.py
+reporting/test_browser.py reporting/test_contents.py reporting/test_crowded.py
+reporting/test_page.py solvers/test_bcd.py solvers/test_coverage.py solvers/test_edf_penalty.py
+solvers/test_engine.py solvers/test_growing.py solvers/test_hard_data.py solvers/test_interrupts.py
+solvers/test_kernels.py solvers/test_laplace.py solvers/test_posterior.py
 solvers/test_rare_levels.py solvers/test_smoothing_uncertainty.py solvers/test_tensor.py
 solvers/test_units.py solvers/test_variational.py summaries/test_coefficients.py
 summaries/test_tensors.py summaries/test_wald.py terms/test_registered.py test_interaction_bases.py

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ahofm_keras.draws import generator
 from ahofm_keras.solvers.blocks import FactorBlock, FactorGroup
 from ahofm_keras.solvers.chunks import Chunk
 from ahofm_keras.solvers.engine import Engine
@@ -109,7 +110,7 @@ def _draw_sample(
         return None
     drawn = np.arange(ends[-1])
     if ends[-1] > rows:
-        drawn = np.sort(np.random.default_rng(0).choice(ends[-1], rows, replace=False))
+        drawn = np.sort(generator(0, "search").choice(ends[-1], rows, replace=False))
     parts = np.split(drawn, np.searchsorted(drawn, ends[:-1]))
     own = [part - (end - count) for part, end, count in zip(parts, ends, found, strict=True)]
     values, residuals, weight = engine.store.reduce(sample_rows, state, own, template.blocks, functions)
