@@ -65,6 +65,7 @@ def ahofm(order: int) -> Predict:
         import keras
 
         import ahofm_keras as ak
+        import ahofm_keras.model  # with TensorFlow, before time is taken
 
         keras.utils.clear_session(free_memory=True)
         terms = "s(.)" if order == 1 else f"ahofm(., D={order})"

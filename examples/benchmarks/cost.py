@@ -42,6 +42,7 @@ def measure(rows: int, features: int, term: str, rank: int, epochs: int) -> dict
     import keras
 
     import ahofm_keras as ak
+    import ahofm_keras.model  # with TensorFlow, before time is taken
 
     class Clock(keras.callbacks.Callback):
         def __init__(self) -> None:
@@ -102,6 +103,7 @@ def print_scaling(label: str, sizes: list[int], **fixed: int) -> None:
 def print_accuracy(folder: Path, splits: int) -> None:
     """Test errors of the defaults on random 80/20 splits, beside the paper's best."""
     import ahofm_keras as ak
+    import ahofm_keras.model  # with TensorFlow, before time is taken
 
     print(f"\ntest RMSE, {splits} random 80/20 splits, defaults, Adam: mean (standard deviation)")
     print(f"{'':12}{'D = 2':>16}{'D = 3':>16}{'paper, best':>14}")

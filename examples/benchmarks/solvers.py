@@ -156,6 +156,7 @@ def simulate(setting: Setting) -> tuple[pd.DataFrame, pd.DataFrame]:
 def measure(setting: Setting, solver: str) -> dict[str, float]:
     """Fit one model in this process."""
     import ahofm_keras as ak
+    import ahofm_keras.model  # with TensorFlow, before time is taken
 
     train, fresh = simulate(setting)
     imported = peak_megabytes()
@@ -183,6 +184,7 @@ def trace(setting: Setting) -> dict[str, list[float]]:
     import keras
 
     import ahofm_keras as ak
+    import ahofm_keras.model  # with TensorFlow, before time is taken
 
     train, fresh = simulate(setting)
     inside = fresh[setting.names].clip(train[setting.names].min(), train[setting.names].max(), axis=1)

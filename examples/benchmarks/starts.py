@@ -37,6 +37,7 @@ def fit(rows: Split, order: int, seed: int, restarts: int | str) -> tuple[np.nda
     import keras
 
     import ahofm_keras as ak
+    import ahofm_keras.model  # with TensorFlow, before time is taken
 
     keras.utils.clear_session(free_memory=True)
     starts = restarts if restarts == "auto" else int(restarts) + 1

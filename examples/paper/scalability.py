@@ -88,6 +88,7 @@ def bam_formula(names: list[str]) -> str:
 def fit_once(rows: int, features: int, solver: str) -> dict[str, float]:
     """Fit one factorization machine in this process."""
     import ahofm_keras as ak
+    import ahofm_keras.model  # with TensorFlow, before time is taken
 
     train = simulate(rows, features)
     before = peak_megabytes()

@@ -17,6 +17,7 @@ LEVEL = 0.95
 def ahofm(rows: Split, order: int = 3, rank: int | None = None) -> Fitted:
     """All smooth interactions up to `order`; everything else as it is by default."""
     import ahofm_keras as ak
+    import ahofm_keras.model  # with TensorFlow, before time is taken
 
     given = "" if rank is None else f", F={rank}"
     terms = "s(.)" if order == 1 else f"ahofm(., D={order}{given})"

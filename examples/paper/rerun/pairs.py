@@ -74,6 +74,7 @@ def methods(size: PairSize) -> list[Method]:
 def has_ti() -> bool:
     """Whether this version of the library knows exact tensor products."""
     import ahofm_keras as ak
+    import ahofm_keras.model  # with TensorFlow, before time is taken
 
     try:
         ak.parse_formula("y ~ ti(x1, x2)")
@@ -131,6 +132,7 @@ def _fit_keras(
     import keras
 
     import ahofm_keras as ak
+    import ahofm_keras.model  # with TensorFlow, before time is taken
 
     keras.utils.clear_session(free_memory=True)
     model = ak.AdditiveModel(formula_of(truth, method), train)
