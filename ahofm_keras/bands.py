@@ -1,0 +1,46 @@
+"""Matrices of basis functions of which only those matter that are not zero together: bands.
+
+B-splines of degree d overlap with d neighbours on either side. So `b' V b`, and sums of `b b'`, know
+only the entries `[a, (a + o) mod M]`, o = 0..d, of a matrix, those of functions that share a knot
+interval; here they stand in an array `(..., M, d + 1)`. Of levels that is the diagonal.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def read_band(matrices: np.ndarray, width: int) -> np.ndarray:
+    """The band `(..., M, width)` of symmetric matrices `(..., M, M)`."""
+    size = matrices.shape[-1]
+    rows = np.arange(size)[:, None]
+    return np.asarray(matrices[..., rows, (rows + np.arange(width)) % size])
+
+
+def product_band(left: np.ndarray, right: np.ndarray, width: int) -> np.ndarray:
+    """The band `(..., M, width)` of the matrices left right', from `(..., M, r)` and `(M, r)`."""
+    size = len(right)
+    band = np.empty((*left.shape[:-1], width))
+    for offset in range(width):
+        shifted = right[(np.arange(size) + offset) % size]
+        np.einsum("...ar,ar->...a", left, shifted, out=band[..., offset])
+    return band
+
+
+def times_band(band: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Matrices that were summed in a band `(..., M, width)`, times `(M, r)`: `(..., M, r)`.
+
+    What a band holds of a pair of functions in one order counts for both orders.
+    """
+    size, width = band.shape[-2:]
+    total = np.asarray(band[..., 0, None] * right)
+    for offset in range(1, width):
+        places = (np.arange(size) + offset) % size
+        total += band[..., offset, None] * right[places]
+        total[..., places, :] += band[..., offset, None] * right
+    return total
+
+
+def quadratic_weights(width: int) -> np.ndarray:
+    """How often each offset of a band counts in `b' V b`, `(width,)`: 1, 2, 2, ..."""
+    return np.where(np.arange(width), 2.0, 1.0)
