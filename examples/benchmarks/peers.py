@@ -43,56 +43,24 @@ distribution that a library offers; EBM, boosting and ridge offer none.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import sys
-from functools import partial
 from pathlib import Path
 
+from comparison.command import add_options, answer_one, check_sets, compute, names_of, seeds_of
 from comparison.problems import TASKS
-from comparison.registry import PEERS, select
-from comparison.runs import Cell, Results, fill, is_known_set, run_apart, run_here
+from comparison.registry import COMPARED
 from comparison.table import Tables, render
 
 SIMULATED = ("friedman:10000", "steps:10000", "friedman:100000", "friedman:1000000")
-
-
-def names_of(text: str) -> list[str]:
-    return [name for name in text.split(",") if name]
-
-
-def peers_of(text: str) -> list[str]:
-    try:
-        return select(names_of(text))
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def seeds_of(text: str) -> list[int]:
-    """`0-9`, `3` or `0,1,5`."""
-    first, dash, last = text.partition("-")
-    return list(range(int(first), int(last) + 1)) if dash else [int(seed) for seed in names_of(text)]
 
 
 def read_arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     known = ",".join([*TASKS, *SIMULATED])
     parser.add_argument("--sets", type=names_of, help=f"of {known}, or another number of rows")
-    parser.add_argument("--peers", type=peers_of, help=f"of {','.join(PEERS)}; ours: all of ours")
-    parser.add_argument("--seeds", type=seeds_of, help="0-9 (default), or 0,1,5")
-    parser.add_argument(
-        "--limit", type=float, default=600, help="seconds of processor time of a fit (600)"
-    )
-    parser.add_argument("--memory", type=float, default=12, help="gigabytes of a fit (12)")
-    parser.add_argument(
-        "--budget", type=float, default=float("inf"), help="begin no fit after s seconds"
-    )
-    parser.add_argument("--redo", type=peers_of, default=[], help="peers to compute anew: ours")
+    add_options(parser, Path("peers.jsonl"))
     parser.add_argument("--quick", action="store_true", help="a small and a simulated set, cheap peers")
-    parser.add_argument("--out", type=Path, default=Path("peers.jsonl"), help="file of figures")
-    parser.add_argument("--markdown", action="store_true", help="tables in markdown")
     parser.add_argument("--brief", action="store_true", help="one table: errors, ranks, seconds")
-    parser.add_argument("--one", help=argparse.SUPPRESS)
     arguments = parser.parse_args(given)
     if arguments.one is None:
         complete(arguments, parser)
@@ -103,34 +71,20 @@ def complete(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> 
     """Fill in what was not given, and refuse what cannot be."""
     quick, has_data = arguments.quick, "AHOFM_DATA" in os.environ
     sets = (["yacht"] * has_data + ["friedman:1000"]) if quick else [*TASKS, *SIMULATED]
-    cheap = [peer for peer in PEERS if not peer.startswith("ebm") and not peer.endswith("tuned")]
+    cheap = [peer for peer in COMPARED if not peer.startswith("ebm") and not peer.endswith("tuned")]
     arguments.sets = arguments.sets or sets
-    arguments.peers = arguments.peers or (cheap if quick else list(PEERS))
+    arguments.peers = arguments.peers or (cheap if quick else COMPARED)
     arguments.seeds = arguments.seeds or (seeds_of("0-1") if quick else seeds_of("0-9"))
-    unknown = [name for name in arguments.sets if not is_known_set(name)]
-    if unknown:
-        parser.error(f"unknown sets: {', '.join(unknown)}")
-    if not has_data and any(name in TASKS for name in arguments.sets):
-        parser.error("set AHOFM_DATA to the folder of airfoil.csv, concrete.csv, ...")
+    check_sets(arguments.sets, parser)
 
 
 def main(given: list[str] | None = None) -> None:
     arguments = read_arguments(given)
     if arguments.one:
-        cell, seconds, gigabytes = json.loads(arguments.one)
-        print(json.dumps(run_here(Cell(**cell), seconds, gigabytes)))
+        answer_one(arguments.one)
         return
     sets, peers, seeds = arguments.sets, arguments.peers, arguments.seeds
-    cells = [Cell(name, seed, peer) for seed in seeds for name in sets for peer in peers]
-    results = Results(arguments.out)
-    for cell in cells:
-        if cell.peer in arguments.redo:
-            results.forget(cell)
-    limits = {"seconds": arguments.limit, "gigabytes": arguments.memory}
-    run = partial(run_apart, script=Path(__file__), **limits)
-    left = fill(cells, results, run, budget=arguments.budget, **limits)
-    if left:
-        print(f"{left} of {len(cells)} cells are left: call again", file=sys.stderr)
+    results = compute(arguments, Path(__file__), sets)
     for group in (
         [name for name in sets if name in TASKS],
         [name for name in sets if name not in TASKS],

@@ -8,8 +8,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import xlogy
 
 from comparison.problems import Split, split
+
+# Probabilities and means of counts are at least so much: a logarithm is taken of them.
+_LEAST = 1e-12
 
 
 @dataclass(frozen=True)
@@ -43,10 +47,50 @@ def log_score(mean: np.ndarray, spread: np.ndarray, y: pd.Series) -> float:
     return float(np.mean(0.5 * np.log(2 * np.pi) + np.log(spread) + 0.5 * z**2))
 
 
+def log_loss(predicted: np.ndarray, y: pd.Series) -> float:
+    """Mean negative log-likelihood of a binary response."""
+    p, y = np.clip(np.asarray(predicted, float), _LEAST, 1 - _LEAST), y.to_numpy(float)
+    return float(-np.mean(y * np.log(p) + (1 - y) * np.log1p(-p)))
+
+
+def poisson_deviance(predicted: np.ndarray, y: pd.Series) -> float:
+    """Mean deviance of counts."""
+    mean, y = np.maximum(np.asarray(predicted, float), _LEAST), y.to_numpy(float)
+    return float(2 * np.mean(xlogy(y, y / mean) - (y - mean)))
+
+
+# By family: what is compared, smaller is better.
+SCORES: dict[str, Callable[[np.ndarray, pd.Series], float]] = {
+    "gaussian": rmse,
+    "bernoulli": log_loss,
+    "poisson": poisson_deviance,
+}
+
+
+def missed(predicted: np.ndarray, truth: np.ndarray) -> float:
+    """Mean squared distance from the true means, over their variance: 0 is the truth, 1 its mean."""
+    return float(np.mean((np.asarray(predicted, float) - truth) ** 2) / np.var(truth))
+
+
+def beyond(predicted: np.ndarray, y: pd.Series) -> float:
+    """How far the farthest prediction is outside the range of the responses `y`, in widths of it."""
+    least, most = float(y.min()), float(y.max())
+    outside = np.maximum(least - np.asarray(predicted, float), np.asarray(predicted, float) - most)
+    return float(max(np.max(outside), 0.0) / (most - least))
+
+
 def constant(rows: Split) -> Fitted:
     """Mean and standard deviation of the training rows: what a model has to be better than."""
     mean, spread = float(rows.y.mean()), float(rows.y.std())
     return Fitted(lambda data: np.full(len(data), mean), lambda data: np.full(len(data), spread))
+
+
+def truth(rows: Split) -> Fitted:
+    """The true means of simulated test rows: what no model is better than, but by chance."""
+    if rows.truth is None:
+        raise ValueError("the truth is known of simulated rows only")
+    means = rows.truth
+    return Fitted(lambda data: means)
 
 
 def tuned(fit: Fit, candidates: Callable[[Split], Sequence[Mapping[str, Any]]]) -> Fit:

@@ -71,9 +71,9 @@ class Formulas:
                 break
         else:
             chosen = strongest_pairs(self.rows, self.curved, max(int(room // 4), 0))
-        return [self._ti(pair, functions) for pair in chosen]
+        return [self.ti(pair, functions) for pair in chosen]
 
-    def _ti(self, pair: tuple[str, str], functions: int) -> str:
+    def ti(self, pair: tuple[str, str], functions: int) -> str:
         sizes = ", ".join(str(min(functions, self.sizes[name])) for name in pair)
         return f"ti({self.alias[pair[0]]}, {self.alias[pair[1]]}, k = c({sizes}))"
 
@@ -138,6 +138,13 @@ def run(rows: Split, calls: list[str]) -> Fitted:
 
 def default(rows: Split) -> Fitted:
     return run(rows, default_calls(rows))
+
+
+def all_pairs(rows: Split, discrete: bool = False) -> Fitted:
+    """`bam` with an `s` of each feature and a `ti` of each pair, at mgcv's default sizes."""
+    own = Formulas(rows)
+    terms = own.mains(10) + [own.ti(pair, 5) for pair in combinations(own.curved, 2)]
+    return run(rows, [f"bam({formula(terms)}, data = rows, discrete = {str(discrete).upper()})"])
 
 
 def chosen(rows: Split) -> Fitted:

@@ -14,30 +14,30 @@ from comparison.problems import Split
 LEVEL = 0.95
 
 
-def ahofm(rows: Split, order: int = 3, rank: int | None = None) -> Fitted:
-    """All smooth interactions up to `order`; everything else as it is by default."""
+def ahofm(rows: Split, order: int = 3, rank: int | None = None, single: bool = False) -> Fitted:
+    """All smooth interactions up to `order`; everything else as it is by default.
+
+    Args:
+        rows: whose training rows are fitted.
+        order: D.
+        rank: F, None for the default.
+        single: one start in place of the average of several.
+    """
     import ahofm_keras as ak
-    import ahofm_keras.model  # with TensorFlow, before time is taken
 
     given = "" if rank is None else f", F={rank}"
     terms = "s(.)" if order == 1 else f"ahofm(., D={order}{given})"
-    model = ak.AdditiveModel(f"{rows.response} ~ {terms}", rows.train, seed=rows.seed)
-    model.fit(rows.train, verbose=0)
+    starts, restarts = (1, 0) if single else ("auto", "auto")
+    formula = f"{rows.response} ~ {terms}"
+    model = ak.AdditiveModel(formula, rows.train, family=rows.family, seed=rows.seed, starts=starts)
+    model.fit(rows.train, restarts=restarts, verbose=0)
 
     def spread(data: pd.DataFrame) -> np.ndarray:
         frame = model.predict(data, interval=LEVEL)
         width = (frame["predictive_upper"] - frame["predictive_lower"]).to_numpy()
         return width / (2 * stats.norm.ppf((1 + LEVEL) / 2))
 
-    return Fitted(model.predict, spread)
-
-
-def pairs(rows: Split) -> Fitted:
-    return ahofm(rows, order=2)
-
-
-def triples(rows: Split) -> Fitted:
-    return ahofm(rows, order=3)
+    return Fitted(model.predict, spread if rows.family == "gaussian" else None)
 
 
 def candidates(rows: Split) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The data sets of the benchmarks: those of the paper, and simulated ones; splits of their rows."""
+"""The data sets of the benchmarks: the paper's, large and simulated ones; splits of their rows."""
 
 from __future__ import annotations
 
@@ -41,15 +41,33 @@ TASKS = {
     "naval": Task("compressor_decay", 0.002, 0.001, drop=("turbine_decay",), digits=5),
 }
 
+# Tables of the folder `large`: file and response.
+LARGE = {
+    "california": ("california_housing.csv", "median_house_value"),
+    "bike": ("bike_sharing_hourly.csv", "count"),
+    "protein": ("protein.csv.gz", "rmsd"),
+}
+
 
 @dataclass(frozen=True)
 class Split:
-    """Training and test rows of one seed."""
+    """Training and test rows of one seed.
+
+    Args:
+        train: features and response.
+        test: rows of the same columns.
+        response: name of its column.
+        seed: of the split, or of the simulation.
+        family: of the response: `"gaussian"`, `"bernoulli"` or `"poisson"`.
+        truth: true means of the test rows, where they are simulated.
+    """
 
     train: pd.DataFrame
     test: pd.DataFrame
     response: str
     seed: int
+    family: str = "gaussian"
+    truth: np.ndarray | None = None
 
     @property
     def features(self) -> list[str]:
@@ -71,6 +89,15 @@ def load(folder: Path, name: str) -> pd.DataFrame:
     if task.log1p:
         data[task.response] = np.log1p(data[task.response])
     return data[[column for column in data if data[column].nunique() > 1]]
+
+
+def load_large(folder: Path, name: str, rows: int | None = None, seed: int = 0) -> Split:
+    """A split of a large table, or of some of its rows, drawn by the same seed."""
+    file, response = LARGE[name]
+    data = pd.read_csv(folder / "large" / file)
+    if rows is not None and rows < len(data):
+        data = data.iloc[np.random.default_rng([seed, rows]).permutation(len(data))[:rows]]
+    return split(data, response, seed)
 
 
 def split(data: pd.DataFrame, response: str, seed: int) -> Split:

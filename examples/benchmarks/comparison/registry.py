@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 
 from comparison import mgcv, own, splines, trees
-from comparison.fitted import Fit, constant, tuned
+from comparison.fitted import Fit, constant, truth, tuned
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,13 @@ class Peer:
 # By library: what is imported before the clock starts, the package whose version is noted, and its
 # settings with their labels.
 _LIBRARIES: dict[tuple[str, str], dict[str, tuple[str, Fit]]] = {
-    ("ahofm_keras", "ahofm_keras"): {
-        "ours-d2": ("ahofm_keras, D=2", own.pairs),
-        "ours-d3": ("ahofm_keras, D=3", own.triples),
+    # With TensorFlow, which the package itself imports when a model is made.
+    ("ahofm_keras.model", "ahofm_keras"): {
+        "ours-d2": ("ahofm_keras, D=2", partial(own.ahofm, order=2)),
+        "ours-d3": ("ahofm_keras, D=3", partial(own.ahofm, order=3)),
         "ours-tuned": ("ahofm_keras, tuned", tuned(own.ahofm, own.candidates)),
+        "single-d2": ("ahofm_keras, D=2, one start", partial(own.ahofm, order=2, single=True)),
+        "single-d3": ("ahofm_keras, D=3, one start", partial(own.ahofm, order=3, single=True)),
     },
     ("interpret.glassbox", "interpret-core"): {
         "ebm": ("EBM", trees.ebm),
@@ -50,9 +54,12 @@ _LIBRARIES: dict[tuple[str, str], dict[str, tuple[str, Fit]]] = {
         "boosting": ("histogram boosting", trees.boosting),
         "boosting-tuned": ("histogram boosting, tuned", trees.boosting_tuned),
     },
+    ("lightgbm", "lightgbm"): {"lightgbm": ("LightGBM", trees.lightgbm)},
     ("R", "mgcv"): {
         "mgcv": ("mgcv", mgcv.default),
         "mgcv-tuned": ("mgcv, tuned", mgcv.chosen),
+        "bam": ("bam, all pairs", mgcv.all_pairs),
+        "bam-discrete": ("bam, all pairs, discrete", partial(mgcv.all_pairs, discrete=True)),
     },
     ("pygam", "pygam"): {
         "pygam": ("pyGAM", splines.pygam),
@@ -66,13 +73,22 @@ _LIBRARIES: dict[tuple[str, str], dict[str, tuple[str, Fit]]] = {
         "glmgam": ("GLMGam", splines.glmgam),
         "glmgam-tuned": ("GLMGam, tuned", tuned(splines.glmgam, splines.glmgam_candidates)),
     },
-    ("numpy", "numpy"): {"mean": ("no model: the mean", constant)},
+    ("numpy", "numpy"): {
+        "mean": ("no model: the mean", constant),
+        "truth": ("the truth", truth),
+    },
 }
 PEERS = {
     name: Peer(label, module, fit, package)
     for (module, package), settings in _LIBRARIES.items()
     for name, (label, fit) in settings.items()
 }
+# The libraries of peers.py; the others are asked for by the benchmarks that have questions of their own.
+COMPARED = [
+    name
+    for name in PEERS
+    if name not in ("single-d2", "single-d3", "lightgbm", "bam", "bam-discrete", "truth")
+]
 
 
 def select(names: Sequence[str]) -> list[str]:

@@ -21,9 +21,10 @@ from typing import Any
 
 from memory import peak_megabytes
 
-from comparison.fitted import log_score, rmse
-from comparison.problems import SIMULATIONS, TASKS, Split, load, simulate, split
+from comparison.fitted import SCORES, beyond, log_score, missed
+from comparison.problems import Split
 from comparison.registry import PEERS, Peer
+from comparison.sets import rows_of
 
 Figures = dict[str, Any]
 
@@ -60,26 +61,15 @@ class Cell:
         return f"{self.set}/{self.seed}/{self.peer}"
 
 
-def is_known_set(name: str) -> bool:
-    kind, _, rows = name.partition(":")
-    return name in TASKS or (kind in SIMULATIONS and rows.isdigit())
-
-
-def rows_of(cell: Cell) -> Split:
-    if cell.set in TASKS:
-        data = load(Path(os.environ["AHOFM_DATA"]), cell.set)
-        return split(data, TASKS[cell.set].response, cell.seed)
-    kind, _, rows = cell.set.partition(":")
-    return split(simulate(kind, int(rows), cell.seed), "y", cell.seed)
-
-
 def measure(peer: Peer, rows: Split) -> Figures:
     """Fit and predict in this process.
 
     Returns:
-        `rmse`, `log_score` where there is a predictive distribution, seconds of processor time (`fit`,
-        `predict`) and of the clock (`fit_wall`, `predict_wall`), megabytes at the peak of fit and
-        prediction (`peak`) and without what imports and data took (`grown`), `warnings` by category.
+        `error` of the response's family (also as `rmse` where it is that), `missed` where the truth is
+        known, how far predictions lie `beyond` the training responses, `log_score` where there is a
+        predictive distribution, seconds of processor time (`fit`, `predict`) and of the clock
+        (`fit_wall`, `predict_wall`), megabytes at the peak of fit and prediction (`peak`) and without
+        what imports and data took (`grown`), `warnings` by category.
     """
 
     def clock() -> tuple[float, float]:
@@ -99,10 +89,15 @@ def measure(peer: Peer, rows: Split) -> Figures:
     )
     y = rows.test[rows.response]
     figures = {
-        "rmse": rmse(mean, y), "fit": fit, "predict": predict, "fit_wall": fit_wall,
-        "predict_wall": predict_wall, "peak": peak, "grown": peak - imported,
+        "error": SCORES[rows.family](mean, y), "beyond": beyond(mean, rows.y), "fit": fit,
+        "predict": predict, "fit_wall": fit_wall, "predict_wall": predict_wall, "peak": peak,
+        "grown": peak - imported,
         "warnings": dict(Counter(warning.category.__name__ for warning in heard)),
     }  # fmt: skip
+    if rows.family == "gaussian":
+        figures["rmse"] = figures["error"]
+    if rows.truth is not None:
+        figures["missed"] = missed(mean, rows.truth)
     if fitted.spread is not None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -125,7 +120,7 @@ def run_here(cell: Cell, seconds: float, gigabytes: float) -> Figures:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     peer = PEERS[cell.peer]
-    rows = rows_of(cell)
+    rows = rows_of(cell.set, cell.seed)
     if peer.module != "R":
         import_module(peer.module)
     limit_resources(seconds, gigabytes)
@@ -267,6 +262,6 @@ def fill(
 
 
 def told(figures: Figures) -> str:
-    if "rmse" in figures:
-        return f"{figures['rmse']:.5g} in {figures['fit']:.1f} s"
+    if "error" in figures:
+        return f"{figures['error']:.5g} in {figures['fit']:.1f} s"
     return ", ".join(f"{name} {value}" for name, value in figures.items())

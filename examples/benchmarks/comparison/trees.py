@@ -1,9 +1,12 @@
-"""Explainable boosting machines and scikit-learn's histogram boosting: no predictive distributions."""
+"""Explainable boosting machines, histogram boosting and LightGBM: no predictive distributions."""
 
 from __future__ import annotations
 
 from itertools import product
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from comparison.encoding import as_categories
 from comparison.fitted import Fitted, rmse
@@ -15,12 +18,22 @@ MOST_PAIRS = 45
 
 def ebm(rows: Split, **settings: Any) -> Fitted:
     """interpret takes texts as they are, and levels that it never saw."""
-    from interpret.glassbox import ExplainableBoostingRegressor
+    from interpret.glassbox import ExplainableBoostingClassifier, ExplainableBoostingRegressor
 
+    kind = ExplainableBoostingClassifier if rows.family == "bernoulli" else ExplainableBoostingRegressor
+    if rows.family == "poisson":
+        settings["objective"] = "poisson_deviance"
     # One core for everybody: several bags at once would be several cores.
-    model = ExplainableBoostingRegressor(random_state=rows.seed, n_jobs=1, **settings)
+    model = kind(random_state=rows.seed, n_jobs=1, **settings)
     model.fit(rows.train[rows.features], rows.y)
-    return Fitted(lambda data: model.predict(data[rows.features]))
+    return Fitted(lambda data: mean_of(model, rows, data[rows.features]))
+
+
+def mean_of(model: Any, rows: Split, features: pd.DataFrame) -> np.ndarray:
+    """The predicted mean: of a classifier the probability of 1."""
+    if rows.family == "bernoulli":
+        return model.predict_proba(features)[:, 1]
+    return model.predict(features)
 
 
 def ebm_some_bags(rows: Split) -> Fitted:
@@ -46,11 +59,27 @@ def ebm_tuned(rows: Split) -> Fitted:
 
 
 def boosting(rows: Split, **settings: Any) -> Fitted:
-    from sklearn.ensemble import HistGradientBoostingRegressor
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-    model = HistGradientBoostingRegressor(random_state=rows.seed, **settings)
+    kind = (
+        HistGradientBoostingClassifier if rows.family == "bernoulli" else HistGradientBoostingRegressor
+    )
+    if rows.family == "poisson":
+        settings["loss"] = "poisson"
+    model = kind(random_state=rows.seed, **settings)
     model.fit(as_categories(rows, rows.train), rows.y)
-    return Fitted(lambda data: model.predict(as_categories(rows, data)))
+    return Fitted(lambda data: mean_of(model, rows, as_categories(rows, data)))
+
+
+def lightgbm(rows: Split) -> Fitted:
+    from lightgbm import LGBMClassifier, LGBMRegressor
+
+    settings = {"random_state": rows.seed, "n_jobs": 1, "verbose": -1}
+    if rows.family == "poisson":
+        settings["objective"] = "poisson"
+    model = (LGBMClassifier if rows.family == "bernoulli" else LGBMRegressor)(**settings)
+    model.fit(as_categories(rows, rows.train), rows.y)
+    return Fitted(lambda data: mean_of(model, rows, as_categories(rows, data)))
 
 
 BOOSTING_GRID = {
