@@ -25,7 +25,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from comparison.command import add_options, answer_one, check_sets, compute, names_of
+from comparison.command import add_options, all_cells, answer_one, check_sets, compute, names_of
 from comparison.kinds import KINDS
 from comparison.ratios import count_first, render
 from comparison.table import Tables
@@ -62,7 +62,7 @@ def main(given: list[str] | None = None) -> None:
         answer_one(arguments.one)
         return
     kinds, peers, seeds = arguments.kinds, arguments.peers, arguments.seeds
-    results = compute(arguments, Path(__file__), kinds)
+    results = compute(arguments, Path(__file__), all_cells(arguments, kinds))
     print(render(results, kinds, peers, seeds, arguments.markdown))
     smooth = [name for name in kinds if not KINDS[name.partition(":")[0]].stepped]
     for peer in (peer for peer in peers if peer.startswith(("ours", "single"))):

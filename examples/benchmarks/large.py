@@ -20,7 +20,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from comparison.command import add_options, answer_one, check_sets, compute, names_of
+from comparison.command import add_options, all_cells, answer_one, check_sets, compute, names_of
 from comparison.problems import LARGE
 from comparison.ratios import render
 
@@ -49,7 +49,7 @@ def main(given: list[str] | None = None) -> None:
     if arguments.one:
         answer_one(arguments.one)
         return
-    results = compute(arguments, Path(__file__), arguments.sets)
+    results = compute(arguments, Path(__file__), all_cells(arguments, arguments.sets))
     print(render(results, arguments.sets, arguments.peers, arguments.seeds, arguments.markdown))
 
 

@@ -46,7 +46,15 @@ import argparse
 import os
 from pathlib import Path
 
-from comparison.command import add_options, answer_one, check_sets, compute, names_of, seeds_of
+from comparison.command import (
+    add_options,
+    all_cells,
+    answer_one,
+    check_sets,
+    compute,
+    names_of,
+    seeds_of,
+)
 from comparison.problems import TASKS
 from comparison.registry import COMPARED
 from comparison.table import Tables, render
@@ -84,7 +92,7 @@ def main(given: list[str] | None = None) -> None:
         answer_one(arguments.one)
         return
     sets, peers, seeds = arguments.sets, arguments.peers, arguments.seeds
-    results = compute(arguments, Path(__file__), sets)
+    results = compute(arguments, Path(__file__), all_cells(arguments, sets))
     for group in (
         [name for name in sets if name in TASKS],
         [name for name in sets if name not in TASKS],

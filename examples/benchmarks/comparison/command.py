@@ -67,16 +67,20 @@ def check_sets(sets: list[str], parser: argparse.ArgumentParser) -> None:
         parser.error("set AHOFM_DATA to the folder of airfoil.csv, concrete.csv, ..., large")
 
 
-def compute(arguments: argparse.Namespace, script: Path, sets: list[str]) -> Results:
+def all_cells(arguments: argparse.Namespace, sets: list[str]) -> list[Cell]:
+    """Every library on every split of every set."""
+    peers, seeds = arguments.peers, arguments.seeds
+    return [Cell(name, seed, peer) for seed in seeds for name in sets for peer in peers]
+
+
+def compute(arguments: argparse.Namespace, script: Path, cells: list[Cell]) -> Results:
     """Fit what the file of figures does not hold, each fit in a process of its own.
 
     Args:
         arguments: of the command, complete.
         script: of the command, which is started again with `--one` for each fit.
-        sets: names of data sets.
+        cells: what is to be fitted.
     """
-    peers, seeds = arguments.peers, arguments.seeds
-    cells = [Cell(name, seed, peer) for seed in seeds for name in sets for peer in peers]
     results = Results(arguments.out)
     for cell in cells:
         if cell.peer in arguments.redo:

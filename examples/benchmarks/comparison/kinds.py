@@ -15,9 +15,10 @@ from scipy.special import expit
 from comparison.problems import SIMULATED_FEATURES, Split, steps
 
 sys.path.append(str(Path(__file__).parents[2] / "paper"))
-from rerun.simulation import PairTruth, draw_truth
+from rerun.simulation import PairTruth, draw_rows, draw_truth
 
 FRESH_ROWS = 20_000
+SIGNAL_TO_NOISE = 0.5
 
 Frame = pd.DataFrame
 
@@ -61,6 +62,14 @@ def simulate_kind(name: str, rows: int, seed: int) -> Split:
     truth = kind.mean(fresh)
     train["y"], fresh["y"] = kind.respond(kind.mean(train), rng), kind.respond(truth, rng)
     return Split(train, fresh, "y", seed, kind.family, truth)
+
+
+def simulate_pairs(features: int, rows: int, seed: int) -> Split:
+    """The paper's section 5.1: a surface of full rank for each pair, half as much signal as noise."""
+    truth = draw_truth(features, seed)
+    train = draw_rows(truth, rows, SIGNAL_TO_NOISE, seed)
+    fresh = draw_rows(truth, FRESH_ROWS, SIGNAL_TO_NOISE, seed + 10_000)
+    return Split(train, fresh, "y", seed, truth=truth.mean(fresh))
 
 
 def uniform(features: int) -> Callable[[np.random.Generator, int], Frame]:

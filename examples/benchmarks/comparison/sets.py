@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
-from comparison.kinds import KINDS, simulate_kind
+from comparison.kinds import KINDS, simulate_kind, simulate_pairs
 from comparison.problems import LARGE, SIMULATIONS, TASKS, Split, load, load_large, simulate, split
+
+PAIRS = re.compile(r"pairs(\d+)")
 
 
 def is_known_set(name: str) -> bool:
-    """A set of the paper, a large table (or `name:rows`, some of its rows), or `simulation:rows`."""
+    """A set of the paper, a large table (or `name:rows`, some of its rows), or `simulation:rows`.
+
+    The simulation `pairs9` has nine features, `pairs12` twelve.
+    """
     kind, colon, rows = name.partition(":")
     if not colon:
         return name in TASKS or name in LARGE
-    return rows.isdigit() and (kind in SIMULATIONS or kind in KINDS or kind in LARGE)
+    known = kind in SIMULATIONS or kind in KINDS or kind in LARGE or PAIRS.fullmatch(kind)
+    return rows.isdigit() and bool(known)
 
 
 def needs_data(name: str) -> bool:
@@ -25,6 +32,8 @@ def needs_data(name: str) -> bool:
 def rows_of(name: str, seed: int) -> Split:
     """Training and test rows of a set."""
     kind, _, rows = name.partition(":")
+    if pairs := PAIRS.fullmatch(kind):
+        return simulate_pairs(int(pairs[1]), int(rows), seed)
     if kind in KINDS:
         return simulate_kind(kind, int(rows), seed)
     if kind in SIMULATIONS:

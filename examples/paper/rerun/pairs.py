@@ -57,7 +57,7 @@ class Method:
     """A way to fit. `rank` and `solver` are None for the exact models."""
 
     label: str
-    rank: int | None = None
+    rank: int | str | None = None
     solver: str | None = None
 
 
@@ -115,7 +115,7 @@ def grid_axis() -> np.ndarray:
 def formula_of(truth: PairTruth, method: Method) -> str:
     names = ", ".join(truth.names)
     if method.rank is not None:
-        return f"y ~ ahofm({names}, D=2, F={method.rank})"
+        return f"y ~ ahofm({names}, D=2, F={method.rank!r})"
     mains = " + ".join(f"s({name})" for name in truth.names)
     return f"y ~ {mains} + " + " + ".join(f"ti({a}, {b}, k={MARGIN})" for a, b in truth.pairs)
 
