@@ -6,13 +6,14 @@
     python examples/benchmarks/rank.py --again                           # after a change of the solver
 
 Sweeps: 20,000 rows, 8 features, a surface of full rank for each pair, one start. A time is the median
-over the sweeps that follow the first two, in processor seconds of one thread; in all of them the smoothing
-is chosen and no factor has been switched off yet. The slope is that of the logarithms: 1 where the time
-is proportional to F. "peak" is the memory of the process.
+over the sweeps that follow the first two, in processor seconds of one thread; in all of them the
+smoothing is chosen and no factor has been switched off yet. The slope is that of the logarithms: 1 where
+the time is proportional to F. "peak" is the memory of the process.
 
 Surfaces: the paper's estimation study (section 5.1: p = 5, ten surfaces, half as much signal as noise),
-`ahofm` with each F of --F against exact `ti`: mean squared error of a surface on a grid, its ratio to that
-of the exact model on the same rows, and processor seconds (surfaces and predictions included).
+`ahofm` with each F of --F against exact `ti`, one start each: mean squared error of a surface on a grid,
+its ratio to that of the exact model on the same rows, that of the predicted means of fresh rows, and
+processor seconds (surfaces and predictions included).
 
 Figures are kept in the folder --out, and what it holds is not computed again (--again does).
 """
@@ -32,12 +33,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from comparison.kinds import SIGNAL_TO_NOISE, draw_rows, draw_truth
+from comparison.kinds import SIGNAL_TO_NOISE
 from comparison.runs import ONE_THREAD, QUIET
 from memory import peak_megabytes
 from pairs import slope
+
+sys.path.append(str(Path(__file__).parents[1] / "paper"))
 from rerun.output import Run, Store
 from rerun.pairs import EXACT, FRESH_ROWS, Method, measure
+from rerun.simulation import draw_rows, draw_truth
 
 OUT = Path(__file__).parent / "results"
 FIRST_SWEEPS = 2
@@ -85,16 +89,12 @@ def collect_sweeps(arguments: argparse.Namespace, store: Store) -> pd.DataFrame:
     lines = []
     for order in arguments.orders:
         for rank in arguments.ranks:
-            given = (arguments.rows, arguments.features, order, rank, arguments.sweeps)
-            key = {
-                "of": "sweep",
-                "n": given[0],
-                "p": given[1],
-                "D": order,
-                "F": rank,
-                "sweeps": given[4],
-            }
-            lines.append({"D": order, "F": rank, **store.get(key, lambda g=given: in_own_process(*g))})
+            given = {"n": arguments.rows, "p": arguments.features, "D": order, "F": rank}
+            given["sweeps"] = arguments.sweeps
+            figures = store.get({"of": "sweep", **given}, lambda g=given: in_own_process(*g.values()))
+            if "failed" in figures:
+                print(f"D = {order}, F = {rank} failed: {figures['failed']}", file=sys.stderr)
+            lines.append({"D": order, "F": rank, **figures})
     return pd.DataFrame(lines).reindex(columns=["D", "F", "seconds", "peak"])
 
 
@@ -107,6 +107,8 @@ def method_of(rank: str) -> Method:
 
 def estimate(rows: int, seed: int, rank: str) -> dict[str, float]:
     """Mean squared error of a surface, that of the mean of fresh rows, and processor seconds."""
+    import ahofm_keras.model  # noqa: F401  with TensorFlow, before time is taken
+
     truth = draw_truth(STUDY_FEATURES, seed)
     train = draw_rows(truth, rows, SIGNAL_TO_NOISE, seed)
     fresh = draw_rows(truth, FRESH_ROWS, SIGNAL_TO_NOISE, seed + 10_000)
@@ -130,10 +132,8 @@ def collect_surfaces(arguments: argparse.Namespace, store: Store) -> pd.DataFram
                 figures = store.get(key, lambda r=rows, s=seed, f=rank: estimate(r, s, f))
                 lines.append({"n": rows, "F": rank, **figures})
     means = pd.DataFrame(lines).groupby(["n", "F"], sort=False).mean()
-    exact = means["mse"].xs(EXACT, level="F")
-    means.insert(
-        1, "over ti", means["mse"] / exact.reindex(means.index.get_level_values("n")).to_numpy()
-    )
+    exact = means["mse"].xs(EXACT, level="F").reindex(means.index.get_level_values("n"))
+    means.insert(1, "over ti", means["mse"] / exact.to_numpy())
     return means.reset_index()
 
 
