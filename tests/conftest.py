@@ -19,7 +19,8 @@ SLOW = """
 decomposition/test_parts.py decomposition/test_purify.py decomposition/test_tensors.py
 decomposition/test_uncertainty.py diagnostics/test_basis.py diagnostics/test_check.py
 diagnostics/test_concurvity.py diagnostics/test_residuals.py diagnostics/test_tensors.py
-docs/test_docs.py examples/test_gallery.py examples/test_noise.py examples/test_paper.py
+docs/test_docs.py examples/test_gallery.py examples/test_kinds.py examples/test_large.py
+examples/test_noise.py examples/test_pairs.py examples/test_paper.py examples/test_rank.py
 families/test_glm.py families/test_own_family.py formula/test_fuzz.py formula/test_limits.py
 formula/test_patsy.py model/test_again.py model/test_averaging.py model/test_callbacks.py
 model/test_closed_form.py model/test_conformal.py model/test_damaged_files.py
