@@ -137,13 +137,14 @@ def test_ratios_are_to_the_best_library_and_the_truth_is_none(kinds: Any, tmp_pa
     errors = {"ours-d2": (2.02, 0.3), "lightgbm": (2.0, 0.25), "truth": (1.0, 0.2)}
     for peer, own in errors.items():
         for name, error in zip(("map:9", "heaps:9"), own, strict=True):
-            results.add(Cell(name, 0, peer), {"error": error, "fit": 3.0})
+            results.add(Cell(name, 0, peer), {"error": error, "missed": 1 / error, "fit": 3.0})
     results.add(Cell("map:9", 0, "ebm"), {"missing": True})
     peers = [*errors, "ebm"]
     tables = Tables(results, ["map:9", "heaps:9"], peers, [0])
     np.testing.assert_allclose(ratios(tables).loc["ours-d2"], [1.01, 1.2])
     np.testing.assert_allclose(ratios(tables).loc["truth"], [0.5, 0.8])
     assert count_first(tables, "ours-d2") == (1, 2)
+    assert count_first(tables, "ours-d2", "missed") == (2, 2)
     shown = render(results, ["map:9", "heaps:9"], peers, [0], markdown=True)
     assert "| ahofm_keras, D=2 | 2.020 | 0.3000 |" in shown
     assert "| ahofm_keras, D=2 | 1.010 | 1.200 |" in shown

@@ -56,7 +56,7 @@ def render(
     return "\n\n".join(parts)
 
 
-def count_first(tables: Tables, peer: str) -> tuple[int, int]:
+def count_first(tables: Tables, peer: str, key: str = "error") -> tuple[int, int]:
     """In how many sets a peer is first or nearly so, and of how many."""
-    own = ratios(tables).loc[peer].dropna()
+    own = ratios(tables, key).loc[peer].dropna()
     return int((own <= NEAR).sum()), len(own)
