@@ -1,6 +1,6 @@
 """Tables of the kinds that are hard for splines: this library beside boosting and EBM.
 
-    python examples/benchmarks/kinds.py                  # some rows of each kind: half an hour
+    python examples/benchmarks/kinds.py                  # some rows of each kind
     python examples/benchmarks/kinds.py --full           # as many as real tables have: hours
     python examples/benchmarks/kinds.py --kinds heaps,map:5000 --seeds 0-2
     python examples/benchmarks/kinds.py --redo ours      # after a change of ours
@@ -17,7 +17,8 @@ The kinds (`comparison/kinds.py` has their formulas):
 
 All libraries have their defaults. Errors are those of 20,000 fresh rows; "the truth" is what the true
 means have. Every fit is a process of its own, on one core and one thread. Figures are kept in --out, and
-what it holds is not computed again (--redo does). A library that is not installed is left out.
+what it holds is not computed again (--redo does). A library that is not installed is left out. Without
+EBM (--peers ours-d2,ours-d3,lightgbm,boosting,truth) it takes minutes; EBM takes minutes for each kind.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Real tables of 17,000 to 46,000 rows: this library beside boosting and EBM.
 
-    AHOFM_DATA=folder python examples/benchmarks/large.py                      # seeds 0 to 2: an hour
+    AHOFM_DATA=folder python examples/benchmarks/large.py                      # seeds 0 to 2: hours, EBM's
     AHOFM_DATA=folder python examples/benchmarks/large.py --seeds 100 101      # to choose constants on
     AHOFM_DATA=folder python examples/benchmarks/large.py --sets protein --rows 5000
     AHOFM_DATA=folder python examples/benchmarks/large.py --redo ours          # after a change of ours
@@ -12,7 +12,7 @@ seeds 0 to 2; constants are chosen on those of seeds from 100 on. With --rows th
 rows, drawn at random. All libraries have their defaults; `single-d2` and `single-d3` are ours with one
 start in place of the average of several. Every fit is a process of its own, on one core and one thread.
 Figures are kept in --out, and what it holds is not computed again (--redo does). A library that is not
-installed is left out.
+installed is left out. EBM takes many minutes a fit, and more than --limit on protein by default.
 """
 
 from __future__ import annotations
