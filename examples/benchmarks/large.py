@@ -1,6 +1,6 @@
 """Real tables of 17,000 to 46,000 rows: this library beside boosting and EBM.
 
-    AHOFM_DATA=folder python examples/benchmarks/large.py                      # seeds 0 to 2: hours, EBM's
+    AHOFM_DATA=folder python examples/benchmarks/large.py                      # seeds 0 to 2: hours
     AHOFM_DATA=folder python examples/benchmarks/large.py --seeds 100 101      # to choose constants on
     AHOFM_DATA=folder python examples/benchmarks/large.py --sets protein --rows 5000
     AHOFM_DATA=folder python examples/benchmarks/large.py --redo ours          # after a change of ours

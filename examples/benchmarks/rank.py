@@ -1,6 +1,6 @@
 """What does rank cost, and what does it bring? Time of a sweep against F; surfaces beside exact ones.
 
-    python examples/benchmarks/rank.py                                   # an hour; F = 40 and 80 most of it
+    python examples/benchmarks/rank.py                                   # an hour, F = 80 most of it
     python examples/benchmarks/rank.py --only sweeps --ranks 5 10 20 --orders 2
     python examples/benchmarks/rank.py --only surfaces --F 5 15 --surfaces 2000 4000
     python examples/benchmarks/rank.py --again                           # after a change of the solver
