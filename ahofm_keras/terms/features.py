@@ -71,6 +71,10 @@ class Feature:
     def label(self) -> str:
         return str(self.expression)
 
+    def smoothest(self, count: int) -> np.ndarray:
+        """Places of so many functions of the least penalty, all where there are no more, least first."""
+        return np.argsort(self.eigenvalues, kind="stable")[:count]
+
     def centred_functions(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
         """Functions of the basis with mean zero over the rows of raw columns, `(r, n)`."""
         values = np.asarray(evaluate_expression(self.expression, columns))
