@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 
 from ahofm_keras.bands import evaluate_band
-from ahofm_keras.bases import locate_raw
-from ahofm_keras.cells import locate_cells
 from ahofm_keras.decomposition.groups import places_by_group
 from ahofm_keras.decomposition.parts import Parts
 from ahofm_keras.terms.groups import DESIGN, FACTORS, PRODUCTS, Group, Subset
@@ -161,9 +159,8 @@ class Uncertainty:
 
     def _factor_covariances(self, group: Group, variable: int, values: np.ndarray) -> np.ndarray:
         """Posterior covariances of factors, less their means, at values of a variable: `(F, F, n)`."""
-        basis = self.model.design.features[group.feature_of(variable)].basis
-        cell, functions = locate_cells(basis, np.asarray(locate_raw(basis, values), float))
-        return evaluate_band(self._band(group, group.members.index(variable)), cell, functions)
+        cells = self.model.design.features[group.feature_of(variable)].cells(values)
+        return evaluate_band(self._band(group, group.members.index(variable)), cells.cell, cells.values)
 
     def _band(self, group: Group, j: int) -> np.ndarray:
         """Of the covariances of factors of member j, `(F, F, M, W)`; every part asks for it."""

@@ -16,8 +16,8 @@ from ahofm_keras.moments import triangle
 Array = Any
 Shape = tuple[int, ...]
 
-# Tests of interactions look at so many functions of each factor, the smoothest: p-values of those with 20
-# functions are then within 5 % of what they would be.
+# Tests of interactions look at so many functions of each factor, the smoothest: with 20 functions their
+# p-values were then within 5 % of those by all.
 TESTED_FUNCTIONS = 8
 
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from ahofm_keras.decomposition.groups import places_by_group
 from ahofm_keras.decomposition.parts import Parts
-from ahofm_keras.moments import triangle
 from ahofm_keras.reporting.encoding import pack
 from ahofm_keras.terms import Feature, Group, Variable
 from ahofm_keras.terms.groups import CENTRES, DESIGN, FACTORS, PRODUCTS
@@ -163,7 +162,7 @@ def _uncertain_group(parts: Parts, group: Group) -> Json:
         }
     layer, place = model.posterior, layout.order_index[group.source]
     assert layer is not None
-    pairs = triangle(len(group.kept))
+    pairs = np.triu_indices(len(group.kept))
     bands = {
         name: [pack(layer.band(place, j, group.kept, centred)[pairs]) for j in range(len(group.members))]
         for name, centred in (("bands", False), ("centred_bands", True))
