@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import ahofm_keras as ak
+from ahofm_keras.bands import read_band
 from ahofm_keras.layers.posterior import Posterior
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.job import Rows
@@ -310,3 +311,42 @@ def test_means_of_the_posterior_are_the_weights(fitted: Fitted) -> None:
     for place, means in enumerate(model.posterior.factor_means):
         wanted = np.asarray(means).transpose(0, 2, 1)
         np.testing.assert_allclose(layer.coordinates(place), wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("center", [True, False])
+def test_what_is_kept_of_a_covariance(center: bool) -> None:
+    """Bands, smoothest functions and degrees of freedom are those of the whole covariance."""
+    data = mixed_frame(rows=120)
+    model = ak.AdditiveModel(f"y ~ ahofm(x0, x1, group, D=2, F=3, k=11, center={center})", data)
+    engine = encoded_engine(model, data)
+    engine.linearise()
+    draw_posterior(engine, seed=0)
+    engine.sweep(newton_steps=1)
+    engine.change(groups=(engine.groups[0].without(1),))
+    engine.sweep()
+    write_posterior(model, engine.engine, engine.state)
+    layer, slots = model.posterior, np.array([0, 2])
+    assert layer.is_centred(0) == center
+    means = model.design.function_means()
+    for j, block in enumerate(engine.groups[0].blocks):
+        feature, size = block.feature, block.width
+        V = block.covariance.reshape(2, size, 2, size)
+        T, width = feature.transform, feature.basis.width
+        assert width == (1 if j == 2 else 4)
+        centred = T - means[block.position]
+        for f in range(2):
+            for g in range(2):
+                S = (V[f, :, g] + V[g, :, f]) / 2
+                for found, own in ((False, T), (True, T if center else centred)):
+                    band = layer.band(0, j, slots, centred=found)[f, g]
+                    np.testing.assert_allclose(
+                        band, read_band(own @ S @ own.T, width), rtol=1e-7, atol=1e-11
+                    )
+                wanted = 0.0 if center else means[block.position] @ S @ means[block.position]
+                assert layer.mean_covariance(0, j, slots)[f, g] == pytest.approx(wanted, rel=1e-8)
+        smoothest = np.argsort(feature.eigenvalues, kind="stable")[:8]
+        tested = V[:, smoothest][:, :, :, smoothest]
+        np.testing.assert_array_equal(layer.tested_covariance(0, j, slots), tested)
+        influence = block.spread.solution.inverse @ block.spread.gram
+        wanted = np.trace(2 * influence - influence @ influence)
+        assert np.asarray(layer.reference_df[0])[j, 0] == pytest.approx(wanted, rel=1e-6)

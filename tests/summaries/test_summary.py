@@ -117,7 +117,7 @@ def test_an_order_is_tested_by_its_derivatives(unpruned: ak.AdditiveModel) -> No
         feature = unpruned.design.features[term.features[j]]
         assert size == len(feature.eigenvalues), "all functions are tested"
         start = parts.variables[group.members[j]].columns_of(term.features[j]).start
-        own = start + np.argsort(feature.eigenvalues)
+        own = start + np.argsort(feature.eigenvalues, kind="stable")
         for column in scaled.reshape(rank, size, -1).transpose(2, 1, 0):
             moved = [[w.copy() for w in group.weights] for _ in range(2)]
             moved[0][j][own] += step * column
