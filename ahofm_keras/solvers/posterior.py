@@ -65,7 +65,6 @@ def _write_groups(layer: Any, place: int, groups: Sequence[FactorGroup], unit: f
             values["smoothing"][j, kept] = _kept(block.prior.smoothing(), unit)
             means = entry["means"][j] if entry["means"] else None
             tested = block.feature.smoothest(weights["tested_covariances"].shape[2])
-            tested = tested[tested < block.width]
             for number in np.unique(kept // entry["rank"]):
                 mine = np.flatnonzero(kept // entry["rank"] == number)
                 slots = kept[mine] % entry["rank"]
@@ -97,9 +96,11 @@ def _pair_covariances(
     covariances = blocks[factors[first], factors[second]]
     # All that b' V b knows of V.
     symmetric = (covariances + covariances.swapaxes(1, 2)) / 2
+    whole = np.zeros((len(first), *2 * feature.eigenvalues.shape))
+    whole[:, : block.width, : block.width] = covariances
     found = {
         "bands": product_band(transform @ symmetric, transform, width),
-        "tested_covariances": covariances[:, tested[:, None], tested],
+        "tested_covariances": whole[:, tested[:, None], tested],
     }
     if means is not None:
         means = means[: block.width]
