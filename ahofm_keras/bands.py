@@ -44,3 +44,29 @@ def times_band(band: np.ndarray, right: np.ndarray) -> np.ndarray:
 def quadratic_weights(width: int) -> np.ndarray:
     """How often each offset of a band counts in `b' V b`, `(width,)`: 1, 2, 2, ..."""
     return np.where(np.arange(width), 2.0, 1.0)
+
+
+def dense_weights(size: int, width: int) -> np.ndarray:
+    """The same where b is a whole row of functions, `(width,)`.
+
+    Of few functions two meet at two offsets, o and M - o: each then counts once.
+    """
+    offsets = np.arange(width)
+    return np.where((offsets > 0) & (size - offsets >= width), 2.0, 1.0)
+
+
+def evaluate_band(band: np.ndarray, cell: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """b' V b at rows `(..., n)`, from the band `(..., M, width)` of V.
+
+    Args:
+        band: of symmetric matrices.
+        cell: `(n,)`, the first of the functions that are not zero at each row.
+        values: `(width, n)` of these functions.
+    """
+    size, width = band.shape[-2:]
+    total = np.zeros((*band.shape[:-2], len(cell)))
+    for offset, weight in enumerate(quadratic_weights(width)):
+        for first in range(width - offset):
+            product = weight * values[first] * values[first + offset]
+            total += band[..., (cell + first) % size, offset] * product
+    return total

@@ -66,6 +66,11 @@ class Basis:
     def is_spline(self) -> bool:
         return self.kind in ("ps", "cp")
 
+    @property
+    def width(self) -> int:
+        """Number of functions, neighbours, that are not zero at a place."""
+        return self.degree + 1 if self.is_spline else 1
+
     @cached_property
     def table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """`axis`, `warped` and the slopes between them, as arrays."""

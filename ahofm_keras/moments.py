@@ -22,6 +22,15 @@ def triangle(size: int) -> tuple[np.ndarray, np.ndarray]:
     return first, second
 
 
+@cache
+def pair_places(size: int) -> np.ndarray:
+    """Where a pair stands among the pairs f <= g, in either order: `(F, F)`."""
+    first, second = triangle(size)
+    places = np.zeros((size, size), int)
+    places[first, second] = places[second, first] = np.arange(len(first))
+    return places
+
+
 def elementary_symmetric(phi: Array, order: int, namespace: Namespace = np) -> Array:
     """e_d: the sum over all d-subsets of features of the product of their factors.
 

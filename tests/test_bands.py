@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ahofm_keras.bands import product_band, quadratic_weights, read_band, times_band
+from ahofm_keras.bands import (
+    dense_weights,
+    evaluate_band,
+    product_band,
+    quadratic_weights,
+    read_band,
+    times_band,
+)
 
 WIDTHS = [1, 2, 4]
 
@@ -53,3 +60,21 @@ def test_quadratic_forms_of_neighbours(width: int) -> None:
     whole = np.zeros(9)
     whole[cell : cell + width] = row
     np.testing.assert_allclose(total, whole @ form @ whole)
+
+
+@pytest.mark.parametrize("size", [4, 5, 6, 7, 9])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_quadratic_forms_on_rows(width: int, size: int) -> None:
+    """Of the neighbours of each cell, and of whole rows of functions; on a circle, too."""
+    rng = np.random.default_rng(size)
+    forms = np.stack([symmetric(rng, size) for _ in range(2)])
+    cells, values = np.arange(size), rng.normal(size=(width, size))
+    whole = np.zeros((size, size))
+    for row, cell in enumerate(cells):
+        whole[row, (cell + np.arange(width)) % size] = values[:, row]
+    wanted = np.einsum("na,pab,nb->pn", whole, forms, whole)
+    band = read_band(forms, width)
+    np.testing.assert_allclose(evaluate_band(band, cells, values), wanted)
+    shifted = [np.roll(whole, -offset, axis=1) for offset in range(width)]
+    products = whole[:, :, None] * np.stack(shifted, axis=2) * dense_weights(size, width)
+    np.testing.assert_allclose(np.einsum("nao,pao->pn", products, band), wanted)

@@ -194,7 +194,7 @@ class _Maker:
             tuple(variable.label for variable in variables),
             grid,
             fit,
-            None if uncertainty is None else uncertainty.standard_errors(subset, functions),
+            None if uncertainty is None else uncertainty.standard_errors(subset, grid),
             share,
             near_data(parts, subset, grid),
             tuple(variable.is_category for variable in variables),

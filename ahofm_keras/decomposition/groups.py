@@ -8,14 +8,14 @@ from ahofm_keras.model import AdditiveModel
 from ahofm_keras.terms import Group, GroupReader, Variable
 
 
-def places_by_start(model: AdditiveModel, group: Group) -> list[np.ndarray]:
-    """Which of a group's factors have covariances in common: those of one start of an average."""
+def places_by_group(model: AdditiveModel, group: Group) -> list[np.ndarray]:
+    """Which factors of an order covary: those of one group of the posterior, e.g. of one start."""
     everything = np.arange(len(group.scale))
     layout = model.design.layout.only
     if group.source not in layout.order_index:
         return [everything]
-    start = group.kept // layout.orders[layout.order_index[group.source]].rank
-    return [everything[start == own] for own in np.unique(start)]
+    number = group.kept // layout.orders[layout.order_index[group.source]].rank
+    return [everything[number == own] for own in np.unique(number)]
 
 
 def read_groups(model: AdditiveModel, variables: list[Variable]) -> tuple[float, list[Group]]:

@@ -23,9 +23,8 @@ from ahofm_keras.model import AdditiveModel
 from ahofm_keras.moments import elementary_symmetric
 from ahofm_keras.terms import Group, Margin, Margins, Variable
 from ahofm_keras.terms.groups import Subset
+from ahofm_keras.terms.margins import CENTRED, function_means
 
-# A mean that is smaller than this share of the spread is rounding: the functions are centred.
-_CENTRED = 1e-7
 # Numbers in one piece of work: few enough to stay near the processor.
 _PIECE = 100_000
 # A share of the variance below this is what is left of a part that was switched off.
@@ -114,7 +113,7 @@ class Parts:
             )
             variances = [self.factor_covariance(group, v).diagonal() for v in group.members]
             spread = np.sqrt(np.maximum(variances, 0.0))
-            found.append(np.where(np.abs(means) > _CENTRED * spread, means, 0.0))
+            found.append(np.where(np.abs(means) > CENTRED * spread, means, 0.0))
         return found
 
     def factor_covariance(self, group: Group, variable: int) -> np.ndarray:
@@ -285,7 +284,7 @@ def _moments(variable: Variable, margin: Margin) -> tuple[np.ndarray, np.ndarray
         return margin.mean, margin.covariance
     levels = np.array(variable.levels, object if isinstance(variable.levels[0], str) else None)
     functions = variable.functions(levels)
-    mean = functions @ margin.frequencies
+    mean = function_means(variable, margin)
     centred = functions - mean[:, None]
     return mean, (centred * margin.frequencies) @ centred.T
 

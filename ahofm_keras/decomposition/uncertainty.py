@@ -1,9 +1,9 @@
 """Standard errors of parts, from the posterior of all coefficients.
 
 The linear block (linear terms, smooths and tensor products) has one joint covariance; the factors of
-a feature in one order have another, and blocks are independent. So the variance of a part is that of
-what is linear in its coefficients, plus for each order of each interaction term that of a sum over
-factors of products of independent random factors.
+a feature in one group of an order have another, and blocks are independent. So the variance of a part is
+that of what is linear in its coefficients, plus for each group of each order of each interaction term
+that of a sum over factors of products of independent random factors.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ahofm_keras.decomposition.groups import places_by_start
+from ahofm_keras.bands import evaluate_band
+from ahofm_keras.decomposition.groups import places_by_group
 from ahofm_keras.decomposition.parts import Parts
 from ahofm_keras.terms.groups import DESIGN, FACTORS, PRODUCTS, Group, Subset
 
@@ -31,20 +32,23 @@ class Uncertainty:
         self.model = parts.model
         self.layer: Any = parts.model.posterior
         self.layout = self.model.design.layout.only
-        self._covariances: dict[tuple[Any, ...], np.ndarray] = {}
+        self._bands: dict[tuple[Any, ...], np.ndarray] = {}
 
     @cached_property
     def linear_root(self) -> np.ndarray:
         """L of the linear block's covariance L L', `(q, 2 q)`."""
         return np.asarray(self.layer.linear_roots)
 
-    def standard_errors(self, subset: Subset, functions: Sequence[np.ndarray]) -> np.ndarray:
-        """Of the part of a subset on a grid, from the functions `(m, n_j)` along each of its axes."""
+    def standard_errors(self, subset: Subset, grid: Sequence[np.ndarray]) -> np.ndarray:
+        """Of the part of a subset on a grid, from the values `(n_j,)` along each of its axes."""
+        functions = [
+            self.parts.variables[v].functions(values) for v, values in zip(subset, grid, strict=True)
+        ]
         variance = self._linear_variance(subset, functions)
         for index in self.parts.groups_with(subset):
             factorized = self.parts.groups[index].kind == FACTORS
             if factorized and self.parts.rest(index, subset) is not None:
-                variance = variance + self._interaction_variance(index, subset, functions)
+                variance = variance + self._interaction_variance(index, subset, grid, functions)
         return self.model.scale * np.sqrt(np.maximum(variance, 0.0))
 
     # What is linear in the coefficients -------------------------------------------------------------
@@ -109,23 +113,31 @@ class Uncertainty:
     # Products of random factors ---------------------------------------------------------------------
 
     def _interaction_variance(
-        self, index: int, subset: Subset, functions: Sequence[np.ndarray]
+        self,
+        index: int,
+        subset: Subset,
+        grid: Sequence[np.ndarray],
+        functions: Sequence[np.ndarray],
     ) -> np.ndarray:
         """Variance of sum_f of products of factors, on the grid.
 
-        Factors of different starts of an average are independent: their variances add up.
+        Factors of different groups are independent: their variances add up.
         """
-        starts = places_by_start(self.model, self.parts.groups[index])
         shape = [own.shape[1] for own in functions]
         total = np.zeros(shape)
-        for chosen in starts:
-            total += self._product_variance(index, chosen, subset, functions).reshape(shape)
+        for chosen in places_by_group(self.model, self.parts.groups[index]):
+            total += self._product_variance(index, chosen, subset, grid, functions).reshape(shape)
         return total
 
     def _product_variance(
-        self, index: int, chosen: np.ndarray, subset: Subset, functions: Sequence[np.ndarray]
+        self,
+        index: int,
+        chosen: np.ndarray,
+        subset: Subset,
+        grid: Sequence[np.ndarray],
+        functions: Sequence[np.ndarray],
     ) -> np.ndarray:
-        """The same of some of the factors, all points but those of the last axis in one.
+        """The same of the factors of one group, all points but those of the last axis in one.
 
         With P the products of means and K their covariances over the factors f, g, a further factor with
         means m and covariances C makes K (m m' + C) + P C of K and P m m' of P. Nothing cancels.
@@ -135,10 +147,9 @@ class Uncertainty:
         start, variance = self._rest_moments(index, chosen, subset)
         product = np.outer(start, start).reshape(-1, 1)
         covariance = variance.reshape(-1, 1)
-        for axis, (variable, values) in enumerate(zip(subset, functions, strict=True)):
-            means = self.parts.factors(index, variable, values)[chosen]
-            centred = self._centred(variable, group.feature_of(variable), values)
-            spread = self._factor_covariances(group, variable, centred)
+        for axis, variable in enumerate(subset):
+            means = self.parts.factors(index, variable, functions[axis])[chosen]
+            spread = self._factor_covariances(group, variable, grid[axis]).reshape(rank**2, -1)
             squares = (means[:, None] * means).reshape(rank**2, -1)
             if axis == len(subset) - 1:
                 return covariance.T @ (squares + spread) + product.T @ spread
@@ -146,21 +157,18 @@ class Uncertainty:
             product = _outer(product, squares)
         raise AssertionError("a subset has variables")
 
-    def _factor_covariances(self, group: Group, variable: int, functions: np.ndarray) -> np.ndarray:
-        """Posterior covariances of a group's factors at functions `(r, n)` of a feature: `(F F, n)`."""
-        kept, size = len(group.kept), len(functions)
-        covariance = self._coefficient_covariance(group, group.members.index(variable), size)
-        half = (covariance.reshape(-1, size) @ functions).reshape(kept, size, kept, -1)
-        return np.einsum("rn,frgn->fgn", functions, half).reshape(kept**2, -1)
+    def _factor_covariances(self, group: Group, variable: int, values: np.ndarray) -> np.ndarray:
+        """Posterior covariances of factors, less their means, at values of a variable: `(F, F, n)`."""
+        cells = self.model.design.features[group.feature_of(variable)].cells(values)
+        return evaluate_band(self._band(group, group.members.index(variable)), cells.cell, cells.values)
 
-    def _coefficient_covariance(self, group: Group, j: int, size: int) -> np.ndarray:
-        """Of the coefficients of a group's factors of member j, `(F r, F r)`; every part asks for it."""
+    def _band(self, group: Group, j: int) -> np.ndarray:
+        """Of the covariances of factors of member j, `(F, F, M, W)`; every part asks for it."""
         key = group.source, j, tuple(group.kept)
-        if key not in self._covariances:
-            root = self.layer.factor_root(self.layout.order_index[group.source], j, group.kept)[:, :size]
-            flat = root.reshape(len(group.kept) * size, -1)
-            self._covariances[key] = flat @ flat.T
-        return self._covariances[key]
+        if key not in self._bands:
+            place = self.layout.order_index[group.source]
+            self._bands[key] = self.layer.band(place, j, group.kept, centred=True)
+        return self._bands[key]
 
     def _rest_moments(
         self, index: int, chosen: np.ndarray, subset: Subset
@@ -179,10 +187,8 @@ class Uncertainty:
         for j, variable in enumerate(group.members):
             if variable in subset:
                 continue
-            own = self.parts.variables[variable].columns_of(group.features[j])
-            functions = self.parts.means[variable][own][:, None]
             m = self.parts.group_means[index][j][chosen]
-            C = self._factor_covariances(group, variable, functions).reshape(rank, rank)
+            C = self.layer.mean_covariance(self.layout.order_index[group.source], j, group.kept)
             for a in range(missing, 0, -1):
                 for b in range(missing, 0, -1):
                     spread[a, b] += m[:, None] * spread[a - 1, b] + m * spread[a, b - 1]

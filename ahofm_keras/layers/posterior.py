@@ -9,11 +9,15 @@ import keras
 import numpy as np
 from keras import ops
 
+from ahofm_keras.layers.factor_covariances import factor_shapes, neighbour_products
 from ahofm_keras.layers.starts import fill_room
-from ahofm_keras.moments import FactorMoments
+from ahofm_keras.moments import FactorMoments, pair_places
 from ahofm_keras.tensors import row_products
 
 Array = Any
+
+# What is arrays in the entries of a config.
+_ARRAYS = ("transforms", "means")
 
 
 @keras.saving.register_keras_serializable(package="ahofm_keras")
@@ -21,9 +25,13 @@ class Posterior(keras.layers.Layer):
     """Holds the covariances of all blocks and computes the variance of the predictor from them.
 
     The linear block (intercept, linear terms, smooths, tensor products) has one joint covariance. The
-    factors of a feature in one order have another; between blocks there is none (mean field), nor
-    between the factors of different starts in an average of fits. Everything is in float64 and in the
-    model's own scale.
+    factors of an order fall into groups of at most `rank`. Those of one feature in one group have
+    another; between blocks there is none (mean field). Everything is in float64 and in the model's own
+    scale.
+
+    A prediction asks for b' V_fg b alone, V_fg the covariance of two factors in coefficients of basis
+    functions b, of which W neighbours are not zero. So of V_fg the band is kept (`bands.py`), of its
+    symmetric part: of M functions and F factors M W F (F + 1) / 2 numbers, not M^2 F^2.
 
     Args:
         intercept: whether there is one.
@@ -31,9 +39,11 @@ class Posterior(keras.layers.Layer):
             `lambdas`, the number of its smoothing parameters; and either `columns`, where its design
             columns start and stop, or `pure`, `features` (basis and place in it, of each margin) and
             `transforms`; for a random effect also `eigenvalues` of its penalty.
-        interactions: for each order of each interaction term a dict with `order`, `rank` of one fit,
-            `features` and `transforms`.
-        starts: of how many fits there is room for the factors, one after the other.
+        interactions: for each order of each interaction term a dict with `order`, `rank` of a group,
+            `features`, `transforms`, `widths` (number of functions of each feature that are not zero at
+            a place) and `means` (of each feature's functions over its margin; none where they are
+            centred).
+        groups: for how many groups of factors of an order there is room, one after the other.
 
     Call arguments:
         bases: list of basis expansions `(p, M, n)`.
@@ -43,7 +53,11 @@ class Posterior(keras.layers.Layer):
         `(n, 2)`, the variance of the predictor, and what it would be if the smoothing were known.
 
     All weights are there from the beginning, and 0 until a fit or a file says something: `is_known`.
-    That and `starts_in_use` are kept in Python too, where every prediction asks for them.
+    That and `groups_in_use` are kept in Python too, where every prediction asks for them.
+
+    Attributes:
+        orders: the weights of each order by what they are, see `factor_shapes`; all have room for
+            several groups, along their second axis.
     """
 
     def __init__(
@@ -51,7 +65,7 @@ class Posterior(keras.layers.Layer):
         intercept: bool,
         linear: Sequence[dict[str, Any]],
         interactions: Sequence[dict[str, Any]],
-        starts: int = 1,
+        groups: int = 1,
         **kwargs: Any,
     ) -> None:
         fixed = {"autocast": False, "dtype": "float64", "trainable": False}
@@ -59,9 +73,9 @@ class Posterior(keras.layers.Layer):
         self.intercept = bool(intercept)
         self.linear = [_with_arrays(entry) for entry in linear]
         self.interactions = [_with_arrays(entry) for entry in interactions]
-        self.starts = starts
+        self.groups = groups
         self.is_known = False
-        self.starts_in_use = 1
+        self.groups_in_use = 1
 
     def build(self, bases_shape: Any = None, columns_shape: Any = None) -> None:
         size = int(self.intercept) + sum(entry["size"] for entry in self.linear)
@@ -69,7 +83,7 @@ class Posterior(keras.layers.Layer):
         self.dispersion = self._add("dispersion", ())
         # Of how many fits this is the average.
         self.fits = self._add("fits", (), "ones")
-        # The factors of how many starts have covariances: more than one after another solver, too.
+        # How many groups of factors have covariances.
         self.used = self._add("used", (), "ones")
         self.linear_root = self._add("linear_root", (size, size))
         # Of what the choice of the smoothing adds: tests of terms, which take it as given, do without.
@@ -78,34 +92,32 @@ class Posterior(keras.layers.Layer):
         # Logarithms of the lambda of each margin, and of tau in the last column.
         shape = (max(len(penalised), 1), max(penalised, default=1) + 1)
         self.linear_smoothing = self._add("linear_smoothing", shape)
-        self._add_factor_weights()
-
-    def _add_factor_weights(self) -> None:
-        self.factor_means, self.factor_roots = [], []
-        self.factor_edf, self.factor_smoothing = [], []
-        for place, entry in enumerate(self.interactions):
-            count, slots = len(entry["transforms"]), self.starts * entry["rank"]
-            width = max(transform.shape[1] for transform in entry["transforms"])
-            self.factor_means.append(self._add(f"means_{place}", (count, slots, width)))
-            # Rows are the coefficients of all starts, columns belong to the row's own start.
-            root = (count, slots * width, entry["rank"] * width)
-            self.factor_roots.append(self._add(f"roots_{place}", root))
-            self.factor_edf.append(self._add(f"edf_{place}", (count, slots)))
-            self.factor_smoothing.append(self._add(f"smoothing_{place}", (count, slots, 2)))
+        self.orders = [
+            {
+                name: self._add(f"{name}_{place}", shape)
+                for name, shape in factor_shapes(entry, self.groups).items()
+            }
+            for place, entry in enumerate(self.interactions)
+        ]
+        self.factor_means = [own["means"] for own in self.orders]
+        self.factor_edf = [own["edf"] for own in self.orders]
+        self.factor_smoothing = [own["smoothing"] for own in self.orders]
+        self.factor_bands = [own["bands"] for own in self.orders]
+        self.reference_df = [own["reference_df"] for own in self.orders]
 
     def _add(self, name: str, shape: tuple[int, ...], start: str = "zeros") -> Any:
         return self.add_weight(
             name=name, shape=shape, initializer=start, trainable=False, dtype="float64"
         )
 
-    def announce(self, dispersion: float, starts: int) -> None:
+    def announce(self, dispersion: float, groups: int) -> None:
         """Say that a posterior is known, once everything else is written.
 
         Args:
             dispersion: in the model's own scale.
-            starts: the factors of how many starts have covariances.
+            groups: how many groups of factors have covariances.
         """
-        self.used.assign(starts)
+        self.used.assign(groups)
         self.dispersion.assign(dispersion)
         self.refresh()
 
@@ -117,7 +129,7 @@ class Posterior(keras.layers.Layer):
     def refresh(self) -> None:
         """Look at the weights, after others have set them."""
         self.is_known = float(self.dispersion) > 0
-        self.starts_in_use = min(max(int(self.used), 1), self.starts)
+        self.groups_in_use = min(max(int(self.used), 1), self.groups)
 
     def set_weights(self, weights: Any) -> None:
         """Keras' own."""
@@ -125,18 +137,18 @@ class Posterior(keras.layers.Layer):
         self.refresh()
 
     def save_own_variables(self, store: Any) -> None:
-        """What is known, of the starts in use: the file of a model that is not fitted is small."""
+        """What is known, of the groups in use: the file of a model that is not fitted is small."""
         if not self.is_known:
             store["dispersion"] = np.zeros(())
             return
         for name, weight in self._by_name().items():
             values = np.asarray(weight)
-            if name in self._of_starts():
-                values = values[:, : self.starts_in_use * values.shape[1] // self.starts]
+            if name in self._of_groups():
+                values = values[:, : self.groups_in_use * values.shape[1] // self.groups]
             store[name] = values
 
     def load_own_variables(self, store: Any) -> None:
-        """What was known, of the starts that were in use."""
+        """What was known, of the groups that were in use."""
         found = store.keys()
         if "dispersion" not in found:
             raise ValueError("The file has no posterior here.")
@@ -146,7 +158,7 @@ class Posterior(keras.layers.Layer):
             for name, weight in self._by_name().items():
                 empty = np.inf if name.startswith("smoothing_") and name != "smoothing_root" else 0.0
                 values = np.asarray(store[name])
-                if name in self._of_starts():
+                if name in self._of_groups():
                     values = fill_room(values, tuple(weight.shape), 1, empty)
                 weight.assign(values)
         self.refresh()
@@ -159,16 +171,15 @@ class Posterior(keras.layers.Layer):
             "dispersion": self.dispersion,
         }
 
-    def _of_starts(self) -> set[str]:
-        """Names of the weights that have room for several starts, along their second axis."""
-        lists = (self.factor_means, self.factor_roots, self.factor_edf, self.factor_smoothing)
-        return {weight.name for weights in lists for weight in weights}
+    def _of_groups(self) -> set[str]:
+        """Names of the weights that have room for several groups."""
+        return {weight.name for own in self.orders for weight in own.values()}
 
     def call(self, bases: Sequence[Array], columns: Array = None) -> Array:
         given, chosen = self._linear_variances(bases, columns)
         given = given + self._new_levels_variance(bases)
-        for place in range(len(self.interactions)):
-            given = given + self._interaction_variance(place, bases)
+        for variance in self._interaction_variances(bases):
+            given = given + variance
         given = ops.maximum(given, 0.0)  # that of factors which cancel rounds to either side of 0
         return ops.stack([given + chosen, given], axis=1)
 
@@ -209,40 +220,94 @@ class Posterior(keras.layers.Layer):
         """Both roots of the linear block side by side, `(q, 2 q)`: of its whole covariance."""
         return np.concatenate([np.asarray(self.linear_root), np.asarray(self.smoothing_root)], axis=1)
 
-    def _interaction_variance(self, place: int, bases: Sequence[Array]) -> Array:
-        """The sum of the variances of all starts in use, whose rows stand one after the other."""
-        entry, starts = self.interactions[place], self.starts_in_use
-        rank, width = entry["rank"], self.factor_means[place].shape[2]
-        slots, rows = starts * rank, starts * rank * width
-        moments = FactorMoments(entry["order"], rank, starts * _rows(bases, None), namespace=ops)
-        for j, (where, transform) in enumerate(zip(entry["features"], entry["transforms"], strict=True)):
-            own = transform.shape[1]
-            functions = _coordinates(bases, where, transform)
-            means = ops.reshape(self.factor_means[place][j, :slots], (starts, rank, width))[..., :own]
-            means = ops.einsum("sfr,rn->fsn", means, functions)
-            roots = ops.reshape(self.factor_roots[place][j, :rows], (starts, rank, width, rank * width))
-            spread = ops.einsum("sfrk,rn->fksn", roots[:, :, :own], functions)
-            spread = ops.reshape(spread, (rank, rank * width, -1))
-            covariances = ops.einsum("fkn,gkn->fgn", spread, spread)
-            moments.add(ops.reshape(means, (rank, -1)), covariances)
-        return ops.sum(ops.reshape(moments.variance, (starts, -1)), axis=0)
+    def _interaction_variances(self, bases: Sequence[Array]) -> list[Array]:
+        """Of each order the sum of the variances of all groups in use, whose rows stand side by side."""
+        groups, rows = self.groups_in_use, _rows(bases, None)
+        moments = [
+            FactorMoments(entry["order"], entry["rank"], groups * rows, namespace=ops)
+            for entry in self.interactions
+        ]
+        users: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+        for place, entry in enumerate(self.interactions):
+            for j, where in enumerate(entry["features"]):
+                users.setdefault(tuple(where), []).append((place, j))
+        for where, own in users.items():
+            place, j = own[0]
+            size, width = self._sizes(place, j)
+            functions = ops.cast(bases[where[0]][where[1], :size], "float64")
+            products = neighbour_products(functions, width)
+            for place, j in own:
+                moments[place].add(
+                    self._factor_means(place, j, functions), self._covariances(place, j, products)
+                )
+        return [ops.sum(ops.reshape(own.variance, (groups, -1)), axis=0) for own in moments]
+
+    def _sizes(self, place: int, j: int) -> tuple[int, int]:
+        """Number of functions of a feature of an order, and of those that are not zero at a place."""
+        entry = self.interactions[place]
+        return len(entry["transforms"][j]), entry["widths"][j]
+
+    def _factor_means(self, place: int, j: int, functions: Array) -> Array:
+        """Means of the factors of a feature at functions `(M, n)`, groups side by side: `(F, g n)`."""
+        entry, groups = self.interactions[place], self.groups_in_use
+        transform, rank = entry["transforms"][j], entry["rank"]
+        means = self.factor_means[place][j, : groups * rank, : transform.shape[1]]
+        coefficients = ops.matmul(means, np.ascontiguousarray(transform.T))
+        coefficients = ops.reshape(coefficients, (groups, rank, len(transform)))
+        found = ops.einsum("gfm,mn->fgn", coefficients, functions)
+        return ops.reshape(found, (rank, -1))
+
+    def _covariances(self, place: int, j: int, products: Array) -> Array:
+        """Covariances of the factors of a feature from products of its functions, `(F, F, g n)`."""
+        groups, rank = self.groups_in_use, self.interactions[place]["rank"]
+        size, width = self._sizes(place, j)
+        bands = ops.transpose(self.factor_bands[place][j, :groups, :size, :width], (3, 0, 2, 1))
+        pairs = bands.shape[0]
+        found = ops.matmul(ops.reshape(bands, (pairs * groups, width * size)), products)
+        found = ops.reshape(found, (pairs, -1))
+        return ops.reshape(ops.take(found, pair_places(rank).reshape(-1), axis=0), (rank, rank, -1))
 
     def edf_in_fit(self, place: int) -> np.ndarray:
         """Degrees of freedom of the factors in their own fit, of which an average has a part."""
         return float(self.fits) * np.asarray(self.factor_edf[place])
 
-    def factor_root(self, place: int, j: int, factors: np.ndarray | None = None) -> np.ndarray:
-        """Root of the covariance of some factors of a feature, `(f, r, k)`; of all in use by default."""
-        rank, width = self.factor_means[place].shape[1:]
-        used = self.starts_in_use * self.interactions[place]["rank"]
-        chosen = np.arange(used) if factors is None else np.asarray(factors, int)
-        block = self.factor_roots[place].shape[2]
-        roots = np.asarray(self.factor_roots[place][j]).reshape(rank, width, block)
-        start, column = np.unique(chosen // (block // width), return_inverse=True)
-        wide = np.zeros((len(chosen), width, len(start), block))
-        for at, (factor, own) in enumerate(zip(chosen, column, strict=True)):
-            wide[at, :, own] = roots[factor]
-        return wide.reshape(len(chosen), width, -1)
+    def band(self, place: int, j: int, slots: np.ndarray, centred: bool = False) -> np.ndarray:
+        """Bands of the covariances of some factors of one group, `(F, F, M, W)`, of a feature.
+
+        Args:
+            place: of the order.
+            j: of the feature in it.
+            slots: places of the factors in the order.
+            centred: of the functions less their means over the margin.
+        """
+        size, width = self._sizes(place, j)
+        kind = "centred_bands" if centred and not self.is_centred(place) else "bands"
+        return self._between(kind, place, j, slots)[..., :size, :width]
+
+    def is_centred(self, place: int) -> bool:
+        """Whether the functions of an order have mean zero over the margins."""
+        return "centred_bands" not in self.orders[place]
+
+    def mean_covariance(self, place: int, j: int, slots: np.ndarray) -> np.ndarray:
+        """Covariances of the means over the margin of some factors of one group, `(F, F)`."""
+        if self.is_centred(place):
+            return np.zeros((len(slots), len(slots)))
+        return self._between("mean_covariances", place, j, slots)
+
+    def tested_covariance(self, place: int, j: int, slots: np.ndarray) -> np.ndarray:
+        """Covariance of the smoothest coefficients of some factors of one group, `(F, K, F, K)`."""
+        upper = self._between("tested_covariances", place, j, slots)
+        size = min(upper.shape[-1], self.interactions[place]["transforms"][j].shape[1])
+        upper = upper[..., :size, :size].transpose(0, 2, 1, 3)
+        # Of a pair f > g that of g and f stands there, the other way round.
+        swapped = slots[:, None] > slots
+        return np.where(swapped[:, None, :, None], upper.transpose(0, 3, 2, 1), upper)
+
+    def _between(self, kind: str, place: int, j: int, slots: np.ndarray) -> np.ndarray:
+        """What a weight of pairs has for some factors of one group, `(F, F, ...)`."""
+        rank = self.interactions[place]["rank"]
+        own = pair_places(rank)[np.ix_(slots % rank, slots % rank)]
+        return np.moveaxis(np.asarray(self.orders[place][kind][j, slots[0] // rank]), -1, 0)[own]
 
     def compute_output_shape(
         self, bases_shape: Any, columns_shape: Any = None
@@ -259,16 +324,17 @@ class Posterior(keras.layers.Layer):
             "intercept": self.intercept,
             "linear": [_with_lists(entry) for entry in self.linear],
             "interactions": [_with_lists(entry) for entry in self.interactions],
-            "starts": self.starts,
+            "groups": self.groups,
         }
 
 
 def _with_arrays(entry: dict[str, Any]) -> dict[str, Any]:
-    return {**entry, "transforms": [np.asarray(t, float) for t in entry.get("transforms", ())]}
+    arrays = {name: [np.asarray(own, float) for own in entry.get(name, ())] for name in _ARRAYS}
+    return {**entry, **arrays}
 
 
 def _with_lists(entry: dict[str, Any]) -> dict[str, Any]:
-    return {**entry, "transforms": [t.tolist() for t in entry["transforms"]]}
+    return {**entry, **{name: [own.tolist() for own in entry[name]] for name in _ARRAYS}}
 
 
 def _new_level_weights(transform: np.ndarray) -> np.ndarray:

@@ -81,12 +81,13 @@ class FitState:
     def starts(self) -> int:
         """Number of fits whose factors the model has, side by side."""
         if self._posterior is not None and self._posterior.is_known:
-            return self._posterior.starts_in_use
+            return self._posterior.groups_in_use
         return max((layer.starts_in_use for layer in self._interactions), default=1)
 
     def starts_in_use(self) -> tuple[int, ...]:
         """Of each layer that has room for several: it leaves the others out of what it computes."""
-        return tuple(layer.starts_in_use for layer in self._with_room())
+        used = [layer.starts_in_use for layer in self._interactions]
+        return (*used, *([] if self._posterior is None else [self._posterior.groups_in_use]))
 
     def refresh(self) -> None:
         """Let the layers look at their weights, after others have set them."""

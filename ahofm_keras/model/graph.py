@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
+from math import prod
 from typing import Any
 
 import keras
+import numpy as np
 
 from ahofm_keras.data import ROWS
 from ahofm_keras.families import Family
@@ -21,8 +23,10 @@ from ahofm_keras.layers import (
     Predictor,
     Response,
 )
+from ahofm_keras.layers.factor_covariances import factor_shapes
 from ahofm_keras.layers.inputs import RawColumns
 from ahofm_keras.terms import Design, Feature, InteractionOrder, Sources
+from ahofm_keras.terms.margins import CENTRED
 from ahofm_keras.transforms import Expression
 
 # Between the seeds of terms with random weights.
@@ -260,35 +264,44 @@ def _offset(
 def count_posterior(design: Design) -> int:
     """How many numbers the posterior of a design holds, but for small ones."""
     total = sum(layout.size**2 for layout in design.layout.values())
+    means = design.function_means()
     for order in design.orders:
-        width = max(len(feature.eigenvalues) for feature in order.features)
-        total += len(order.features) * order.slots * order.rank * width**2
+        shapes = factor_shapes(_order(order, means), order.starts)
+        total += sum(prod(shape) for shape in shapes.values())
     return total
 
 
-def build_posterior(graph: Graph, design: Design, starts: int) -> tuple[Posterior, Tensor]:
+def build_posterior(graph: Graph, design: Design, groups: int) -> tuple[Posterior, Tensor]:
     """The layer that holds the posterior of all coefficients, and the variance of the predictor.
 
     Args:
         graph: of the model.
         design: of the model.
-        starts: of how many fits there is room for the factors.
+        groups: of factors of an order that there is room for.
     """
-    layout = design.layout.only
+    layout, means = design.layout.only, design.function_means()
+    interactions = [
+        {**_order(order, means), "features": [list(graph.bases.place[p]) for p in order.positions]}
+        for order in layout.orders
+    ]
     layer = Posterior(
         layout.intercept,
         [span.block.describe(graph.bases.place) for span in layout.spans],
-        [_order(order, graph.bases) for order in layout.orders],
-        starts,
+        interactions,
+        groups,
         name="posterior",
     )
     return layer, layer(graph.bases.tensors, graph.columns)
 
 
-def _order(order: InteractionOrder, bases: Bases) -> dict[str, Any]:
+def _order(order: InteractionOrder, means: Mapping[int, np.ndarray]) -> dict[str, Any]:
+    """What the posterior must know of an order, but for where its features are in the graph."""
+    own = [means[position] for position in order.positions if position in means]
+    centred = all(np.linalg.norm(mean) < CENTRED for mean in own)
     return {
         "order": order.order,
         "rank": order.rank,
-        "features": [list(bases.place[position]) for position in order.positions],
         "transforms": [feature.transform for feature in order.features],
+        "widths": [feature.basis.width for feature in order.features],
+        "means": [] if centred else own,
     }

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ahofm_keras.decomposition.groups import places_by_start
+from ahofm_keras.decomposition.groups import places_by_group
 from ahofm_keras.decomposition.parts import Parts
 from ahofm_keras.reporting.encoding import pack
 from ahofm_keras.terms import Feature, Group, Variable
@@ -19,7 +19,7 @@ from ahofm_keras.terms.groups import CENTRES, DESIGN, FACTORS, PRODUCTS
 
 Json = dict[str, Any]
 
-# Covariances that a page carries, at most: about 2 MB.
+# Covariances that a page carries, at most, in single precision: about 2 MB.
 _MOST_COVARIANCES = 350_000
 
 
@@ -84,12 +84,12 @@ def _component(factor: Any, component: int) -> Json:
 
 
 def _used_groups(parts: Parts) -> list[tuple[Group, np.ndarray]]:
-    """Those that were not switched off as a whole, an average's start by start; means of the factors."""
+    """Those that were not switched off as a whole, by what covaries; means of the factors."""
     found = []
     for group, means in zip(parts.groups, parts.group_means, strict=True):
-        starts = places_by_start(parts.model, group)
-        if len(starts) > 1:
-            found += [(group.part(own), means[:, own]) for own in starts]
+        places = places_by_group(parts.model, group)
+        if len(places) > 1:
+            found += [(group.part(own), means[:, own]) for own in places]
         elif len(group.scale):
             found.append((group, means))
     return found
@@ -106,7 +106,7 @@ def _group(group: Group, means: np.ndarray) -> Json:
 
 
 def describe_posterior(parts: Parts) -> Json | None:
-    """Roots of the covariances of all coefficients; None where there are none, or too many."""
+    """Covariances of all coefficients; None where there are none, or too many."""
     if not parts.model.has_posterior or _covariances(parts) > _MOST_COVARIANCES:
         return None
     model, layer = parts.model, parts.model.posterior
@@ -127,11 +127,20 @@ def has_large_posterior(parts: Parts) -> bool:
 
 def _covariances(parts: Parts) -> int:
     """Number of covariances of the model."""
-    sizes = [len(np.asarray(parts.model.posterior.linear_edf))]  # type: ignore[union-attr]
+    layer, order_index = parts.model.posterior, parts.model.design.layout.only.order_index
+    assert layer is not None
+    total = _triangle(len(np.asarray(layer.linear_edf)))
     for group, _ in _used_groups(parts):
         if group.kind == FACTORS:
-            sizes += [len(group.kept) * _width(parts, place) for place in group.features]
-    return sum(size * (size + 1) // 2 for size in sizes)
+            bases = [parts.model.design.features[place].basis for place in group.features]
+            numbers = _triangle(len(group.kept)) * sum(basis.size * basis.width for basis in bases)
+            kinds = 1 if layer.is_centred(order_index[group.source]) else 2
+            total += 2 * kinds * numbers  # in double precision
+    return total
+
+
+def _triangle(size: int) -> int:
+    return size * (size + 1) // 2
 
 
 def _uncertain_group(parts: Parts, group: Group) -> Json:
@@ -139,10 +148,10 @@ def _uncertain_group(parts: Parts, group: Group) -> Json:
     model, layout = parts.model, parts.model.design.layout.only
     if group.kind == CENTRES:
         return {"kind": group.kind}
-    columns = _columns(parts, group)
     if group.kind in (PRODUCTS, DESIGN):
         places = layout.by_name[group.source[0]].where.start + group.kept
     if group.kind == PRODUCTS:
+        columns = _columns(parts, group)
         return {"kind": group.kind, "places": pack(places, "i4"), "columns": columns}
     if group.kind == DESIGN:
         return {
@@ -151,24 +160,24 @@ def _uncertain_group(parts: Parts, group: Group) -> Json:
             "centre": group.centre.tolist(),
             "scale": (1 / group.unit).tolist(),
         }
-    place = layout.order_index[group.source]
-    packed = []
-    for j, feature in enumerate(group.features):
-        root = model.posterior.factor_root(place, j, group.kept)[:, : _width(parts, feature)]  # type: ignore
-        packed.append(_pack_root(root.reshape(-1, root.shape[2])))
-    return {"kind": group.kind, "columns": columns, "roots": packed}
+    layer, place = model.posterior, layout.order_index[group.source]
+    assert layer is not None
+    pairs = np.triu_indices(len(group.kept))
+    bands = {
+        name: [pack(layer.band(place, j, group.kept, centred)[pairs]) for j in range(len(group.members))]
+        for name, centred in (("bands", False), ("centred_bands", True))
+        if not (centred and layer.is_centred(place))
+    }
+    members = zip(group.members, group.features, strict=True)
+    bases = [parts.variables[variable].places.index(feature) for variable, feature in members]
+    return {"kind": group.kind, "bases": bases, **bands}
 
 
 def _columns(parts: Parts, group: Group) -> list[list[int]]:
     """Where the functions of each member's feature start and stop among those of its variable."""
-    # A linear term has no features.
-    pairs = zip(group.members, group.features, strict=False)
+    pairs = zip(group.members, group.features, strict=True)
     slices = [parts.variables[variable].columns_of(feature) for variable, feature in pairs]
     return [[own.start, own.stop] for own in slices]
-
-
-def _width(parts: Parts, place: int) -> int:
-    return len(parts.model.design.features[place].eigenvalues)
 
 
 def _pack_root(root: np.ndarray) -> Json:

@@ -88,7 +88,7 @@ def _margin(
         entry = {"quantiles": pack(margin.quantiles), "grid": pack(grid)}
     if uncertainty is None:
         return {**entry, "se": None}
-    return {**entry, "se": pack(uncertainty.standard_errors((place,), [variable.functions(grid)]), "f4")}
+    return {**entry, "se": pack(uncertainty.standard_errors((place,), [grid]), "f4")}
 
 
 def _occupied(parts: Parts) -> dict[str, Any]:

@@ -48,6 +48,27 @@ class Spread:
 
 
 @dataclass(frozen=True, eq=False)
+class KeptSpread:
+    """The uncertainty of a block of factors as a model keeps it, until the block is updated.
+
+    It is enough for the updates of other blocks. A covariance, and a bound, there is none.
+
+    Args:
+        forms: see `Factors`.
+        edf: as in `Spread`.
+    """
+
+    forms: np.ndarray
+    edf: np.ndarray
+    log_determinant: float = np.nan
+    price: float = np.nan
+
+    @property
+    def covariance(self) -> np.ndarray:
+        raise AssertionError("a block that was read has to be updated first")
+
+
+@dataclass(frozen=True, eq=False)
 class SolvedSpread:
     """The uncertainty of a solution; covariance and degrees of freedom are computed when they are read.
 
@@ -95,7 +116,7 @@ class Block:
 
     prior: BlockPrior
     mean: np.ndarray
-    spread: Spread | SolvedSpread
+    spread: Spread | KeptSpread | SolvedSpread
 
     @property
     def covariance(self) -> np.ndarray:
@@ -236,6 +257,8 @@ class FactorBlock(Block):
 
     def _forms(self) -> np.ndarray:
         """Covariances of pairs of factors as forms of the basis functions, `(M, M, P)`."""
+        if isinstance(self.spread, KeptSpread):
+            return self.spread.forms
         transform, rank = self.feature.transform, self.rank
         blocks = self.covariance.reshape(rank, self.width, rank, self.width).swapaxes(1, 2)
         forms = transform @ blocks[triangle(rank)] @ transform.T

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ahofm_keras.solvers.blocks import FactorGroup, Spread
+from ahofm_keras.bands import product_band
+from ahofm_keras.moments import pair_places, triangle
+from ahofm_keras.solvers.blocks import FactorBlock, FactorGroup, KeptSpread, Spread
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.state import State
 from ahofm_keras.solvers.weights import read_linear_weights
 
 # Stands for the logarithm of 0, which is no number to keep as a weight; its exponential is 0 in float64.
 _LOG_OF_ZERO = -750.0
+# Coefficients that are shrunk altogether, at least, for their covariance to tell the dispersion.
+_LEAST_MISSING = 1e-6
 
 
 def forget_posterior(model: Any) -> None:
@@ -26,17 +31,19 @@ def write_posterior(model: Any, engine: Engine, state: State) -> None:
     """Covariances, smoothing, degrees of freedom and dispersion -> the model."""
     layer, block = model.posterior, state.linear
     layer.forget()
-    layer.fits.assign(len(state.bounds) or 1)
+    fits = len(state.bounds) or 1
+    layer.fits.assign(fits)
     layer.linear_root.assign(_root(block.covariance))
     layer.smoothing_root.assign(_root(block.smoothing_covariance))
     layer.linear_edf.assign(block.edf)
     unit = np.log(engine.weight_unit)
     layer.linear_smoothing.assign(_kept(block.prior.smoothing(), unit))
     for place, order in enumerate(engine.design.layout.only.orders):
-        _write_group(layer, place, state.group(order.key), unit)
+        groups = [group for group in state.groups if group.factors.key == order.key]
+        _write_groups(layer, place, groups, unit, fits)
     # Last, because it says that there is a posterior: an interrupted write leaves none.
-    starts = len(state.bounds) or engine.design.starts
-    layer.announce(state.dispersion * engine.weight_unit, min(starts, layer.starts))
+    groups_in_use = len(state.bounds) or engine.design.starts
+    layer.announce(state.dispersion * engine.weight_unit, min(groups_in_use, layer.groups))
 
 
 def _kept(parameters: np.ndarray, unit: float) -> np.ndarray:
@@ -45,29 +52,84 @@ def _kept(parameters: np.ndarray, unit: float) -> np.ndarray:
     return kept
 
 
-def _write_group(layer: Any, place: int, group: FactorGroup | None, unit: float) -> None:
-    count, rank, width = layer.factor_means[place].shape
-    fit = layer.factor_roots[place].shape[2] // width  # factors of one start
-    means = np.zeros((count, rank, width))
-    roots = np.zeros((count, rank, width, fit, width))
-    edf = np.zeros((count, rank))
-    smoothing = np.full((count, rank, 2), np.inf)
-    for j, block in enumerate(group.blocks if group else ()):
-        kept, own = np.array(group.kept), block.width  # type: ignore[union-attr]
-        means[j, kept, :own] = block.factors
-        shaped = block.covariance.reshape(2 * (len(kept), own))
-        for start in np.unique(kept // fit):
-            mine = np.flatnonzero(kept // fit == start)
-            covariance = shaped[mine][:, :, mine].reshape(2 * (len(mine) * own,))
-            root = _root(covariance).reshape(2 * (len(mine), own))
-            for a, factor in enumerate(kept[mine]):
-                roots[j, factor, :own, kept[mine] % fit, :own] = root[a].swapaxes(0, 1)
-        edf[j, kept] = block.factor_edf
-        smoothing[j, kept] = _kept(block.prior.smoothing(), unit)
-    layer.factor_means[place].assign(means)
-    layer.factor_roots[place].assign(roots.reshape(count, rank * width, fit * width))
-    layer.factor_edf[place].assign(edf)
-    layer.factor_smoothing[place].assign(smoothing)
+def _write_groups(layer: Any, place: int, groups: Sequence[FactorGroup], unit: float, fits: int) -> None:
+    """The groups of one order; where factors are not in use there are zeros, and no smoothing."""
+    weights, entry = layer.orders[place], layer.interactions[place]
+    values = {name: np.zeros(weight.shape) for name, weight in weights.items()}
+    values["smoothing"][:] = np.inf
+    for group in groups:
+        kept = np.array(group.kept)
+        for j, block in enumerate(group.blocks):
+            values["means"][j, kept, : block.width] = block.factors
+            values["edf"][j, kept] = block.factor_edf
+            values["smoothing"][j, kept] = _kept(block.prior.smoothing(), unit)
+            means = entry["means"][j] if entry["means"] else None
+            tested = block.feature.smoothest(weights["tested_covariances"].shape[2])
+            for number in np.unique(kept // entry["rank"]):
+                mine = np.flatnonzero(kept // entry["rank"] == number)
+                slots = kept[mine] % entry["rank"]
+                first, second = triangle(len(mine))
+                pairs = pair_places(entry["rank"])[slots[first], slots[second]]
+                for name, own in _pair_covariances(block, mine, tested, means).items():
+                    inner = tuple(map(slice, own.shape[1:]))
+                    values[name][(j, number, *inner, pairs)] = own
+                values["reference_df"][j, number] = _reference_df(block, mine, fits)
+    for name, weight in weights.items():
+        weight.assign(values[name])
+
+
+def _pair_covariances(
+    block: FactorBlock, factors: np.ndarray, tested: np.ndarray, means: np.ndarray | None
+) -> dict[str, np.ndarray]:
+    """What the model keeps of the covariances of each pair f <= g of some factors, `(P, ...)`.
+
+    Args:
+        block: of the factors.
+        factors: which of them.
+        tested: places of the functions that tests look at.
+        means: of the functions over their margin, `(r,)`; None where they are 0.
+    """
+    feature, width = block.feature, block.feature.basis.width
+    transform = feature.transform[:, : block.width]
+    blocks = block.covariance.reshape(2 * (block.rank, block.width)).swapaxes(1, 2)
+    first, second = triangle(len(factors))
+    covariances = blocks[factors[first], factors[second]]
+    # All that b' V b knows of V.
+    symmetric = (covariances + covariances.swapaxes(1, 2)) / 2
+    whole = np.zeros((len(first), *2 * feature.eigenvalues.shape))
+    whole[:, : block.width, : block.width] = covariances
+    found = {
+        "bands": product_band(transform @ symmetric, transform, width),
+        "tested_covariances": whole[:, tested[:, None], tested],
+    }
+    if means is not None:
+        means = means[: block.width]
+        # Functions of a basis add up to 1, so that this takes the mean from each.
+        centred = transform - means
+        found["centred_bands"] = product_band(centred @ symmetric, centred, width)
+        found["mean_covariances"] = means @ symmetric @ means
+    return found
+
+
+def _reference_df(block: FactorBlock, factors: np.ndarray, fits: int) -> float:
+    """tr(2H - HH) of some factors: degrees of freedom for tests.
+
+    H = I - V Q / dispersion, with the dispersion that the covariance V was made with, times what an
+    average makes of it: tr(V Q) over what the degrees of freedom lack of the number of coefficients.
+
+    Args:
+        block: of the factors.
+        factors: which of them.
+        fits: of how many fits the block is a part of the average.
+    """
+    own = (factors[:, None] * block.width + np.arange(block.width)).reshape(-1)
+    shrunken = block.covariance[np.ix_(own, own)] * block.prior.precisions[own]
+    missing = len(own) - fits * float(block.edf[own].sum())
+    total = float(np.trace(shrunken))
+    # Where next to nothing is shrunk all coefficients are free.
+    scale = total / missing if missing > _LEAST_MISSING and total > 0 else np.inf
+    influence = np.eye(len(own)) - shrunken / scale
+    return float(2 * np.trace(influence) - np.sum(influence * influence.T))
 
 
 def _root(covariance: np.ndarray) -> np.ndarray:
@@ -79,16 +141,18 @@ def _root(covariance: np.ndarray) -> np.ndarray:
 
 
 def read_posterior(model: Any, engine: Engine) -> State | None:
-    """The state that an earlier fit of this kind left in the model, if there is one."""
+    """The state that an earlier fit of this kind left in the model, if there is one.
+
+    The model keeps of the covariance of a block of factors what the updates of others need. The rest is
+    computed anew, from the means and these.
+    """
     layer = model.posterior
     if not model.has_posterior:
         return None
     state, unit = engine.start(), np.log(engine.weight_unit)
-    groups = []
-    for place, group in enumerate(state.groups):
-        kept = np.isfinite(np.asarray(layer.factor_smoothing[place])[:, : group.rank]).any(axis=(0, 2))
-        if kept.any():
-            groups.append(_read_group(layer, place, group, kept, unit))
+    places = engine.design.layout.only.order_index
+    found = [_read_group(layer, own, places[own.factors.key], unit) for own in state.groups]
+    groups = tuple(group for group in found if group is not None)
     linear = read_linear_weights(model, state.linear)
     root = np.asarray(layer.linear_root)
     linear = replace(
@@ -96,7 +160,17 @@ def read_posterior(model: Any, engine: Engine) -> State | None:
         prior=linear.prior.with_smoothing(_logarithms(layer.linear_smoothing, unit)),
         spread=Spread(root @ root.T, linear.edf),
     )
-    return State(float(layer.dispersion) / engine.weight_unit, linear, tuple(groups))
+    return _with_covariances(engine, State(float(layer.dispersion) / engine.weight_unit, linear, groups))
+
+
+def _with_covariances(engine: Engine, state: State) -> State:
+    """A state that was read, each block of factors with its covariance at the means of all others."""
+    read, found = engine.linearise(state), state
+    for index, group in enumerate(state.groups):
+        for feature, block in enumerate(group.blocks):
+            solved = engine.update_factors(read, index, feature).groups[index].blocks[feature]
+            found = found.with_factors(index, feature, replace(solved, mean=block.mean))
+    return found
 
 
 def _logarithms(weight: Any, unit: float) -> np.ndarray:
@@ -104,22 +178,35 @@ def _logarithms(weight: Any, unit: float) -> np.ndarray:
     return np.where(values <= _LOG_OF_ZERO, -np.inf, values - unit)
 
 
-def _read_group(
-    layer: Any, place: int, group: FactorGroup, kept: np.ndarray, unit: float
-) -> FactorGroup:
+def _read_group(layer: Any, group: FactorGroup, place: int, unit: float) -> FactorGroup | None:
+    """A group as the model has it, without the factors that were switched off; None where all were."""
+    slots = np.array(group.kept)
+    smoothing = np.asarray(layer.factor_smoothing[place])[:, slots]
+    kept = np.isfinite(smoothing).any(axis=(0, 2))
+    if not kept.any():
+        return None
     for factor in reversed(np.flatnonzero(~kept)):
         group = group.without(int(factor))
-    rank = len(kept)
-    means = np.asarray(layer.factor_means[place])[:, :rank]
-    smoothing = _logarithms(layer.factor_smoothing[place], unit)
-    count, _, width = means.shape
-    roots = np.asarray(layer.factor_roots[place])[:, : rank * width]
-    roots = roots.reshape(count, rank, width, rank, width)
-    chosen = np.flatnonzero(kept)
+    slots, parameters = slots[kept], _logarithms(smoothing[:, kept], unit)
+    means = np.asarray(layer.factor_means[place])[:, slots]
+    first, second = triangle(len(slots))
     for j, block in enumerate(group.blocks):
-        own = block.width
-        root = roots[j][chosen, :own][:, :, chosen, :own].reshape(2 * [len(chosen) * own])
-        block = block.known(means[j, chosen, :own].reshape(-1), root @ root.T)
-        prior = block.prior.with_smoothing(smoothing[j, chosen])
-        group = group.with_block(j, replace(block, prior=prior))
+        bands = layer.band(place, j, slots)[first, second]
+        known = replace(
+            block,
+            prior=block.prior.with_smoothing(parameters[j]),
+            mean=means[j, :, : block.width].reshape(-1),
+            spread=KeptSpread(_forms(bands), block.edf),
+        )
+        group = group.with_block(j, known)
     return group
+
+
+def _forms(bands: np.ndarray) -> np.ndarray:
+    """Bands `(P, M, W)` as forms `(M, M, P)`, 0 beyond the band, where no row looks."""
+    pairs, size, width = bands.shape
+    forms = np.zeros((size, size, pairs))
+    rows = np.arange(size)[:, None]
+    columns = (rows + np.arange(width)) % size
+    forms[rows, columns] = forms[columns, rows] = bands.transpose(1, 2, 0)
+    return forms

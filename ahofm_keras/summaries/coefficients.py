@@ -65,7 +65,10 @@ def vcov(model: AdditiveModel, term: str | None = None) -> pd.DataFrame:
     are the standard errors. Coefficients of a smooth's basis functions, and of their products, are tied
     by centring, so their part is singular. Factors of different features of an interaction, and of
     different orders, are independent in the posterior (mean field), so the covariance of an interaction
-    is block diagonal: one block per feature, with all its factors.
+    is block diagonal: one block per feature, with all its factors, of which those of different groups
+    are independent too. Inside a group the model keeps what predictions need: the covariances of those
+    functions of a factor that are not zero together, and of two factors those of the same function. The
+    others are NaN.
 
     Args:
         model: fitted.
@@ -138,17 +141,35 @@ def _factor_coefficients(model: AdditiveModel, order: InteractionOrder) -> np.nd
 
 
 def _factor_covariances(model: AdditiveModel, order: InteractionOrder) -> list[np.ndarray]:
-    """Covariance of the coefficients of all factors of each feature."""
+    """Covariance of the coefficients of all factors of each feature, NaN where it is not kept."""
+    assert model.posterior is not None
+    place = model.design.layout.only.order_index[order.key]
+    slots = np.arange(order.rank * model.starts)
     found = []
     for j, feature in enumerate(order.features):
-        root = factor_root(model, order, j)
-        spread = np.einsum("mr,frk->fmk", feature.transform, root).reshape(-1, root.shape[2])
-        found.append(_unit(model, order) ** 2 * spread @ spread.T)
+        size = feature.basis.size
+        blocks = np.zeros((len(slots), size, len(slots), size))
+        for number in np.unique(slots // order.rank):
+            own = slots[slots // order.rank == number]
+            known = _filled(model.posterior.band(place, j, own))
+            blocks[np.ix_(own, range(size), own, range(size))] = known.transpose(0, 2, 1, 3)
+        flat = blocks.reshape(len(slots) * size, -1)
+        found.append(_unit(model, order) ** 2 * flat)
     return found
 
 
-def factor_root(model: AdditiveModel, order: InteractionOrder, j: int) -> np.ndarray:
-    """Root of the covariance of the factors of feature j inside the model, `(F, r, F r)`."""
-    assert model.posterior is not None
-    root = model.posterior.factor_root(model.design.layout.only.order_index[order.key], j)
-    return root[:, : len(order.features[j].eigenvalues)]
+def _filled(bands: np.ndarray) -> np.ndarray:
+    """Covariances `(F, F, M, M)` of factors from their bands, NaN where these do not tell.
+
+    Of two factors they hold the mean of those of functions a and b, and b and a.
+    """
+    count, _, size, width = bands.shape
+    found = np.full((count, count, size, size), np.nan)
+    rows = np.arange(size)[:, None]
+    columns = (rows + np.arange(width)) % size
+    same = np.arange(count)
+    own = bands[same, same]
+    found[same[:, None, None], same[:, None, None], rows, columns] = own
+    found[same[:, None, None], same[:, None, None], columns, rows] = own
+    found[..., rows[:, 0], rows[:, 0]] = bands[..., 0]
+    return found

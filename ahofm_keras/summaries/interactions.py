@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ahofm_keras.decomposition import Parts
+from ahofm_keras.decomposition.groups import places_by_group
 from ahofm_keras.moments import elementary_symmetric
-from ahofm_keras.summaries.coefficients import factor_root
-from ahofm_keras.summaries.linear import covariance_dispersion, prior_precisions
 from ahofm_keras.summaries.wald import TermTest, function_test
-from ahofm_keras.tensors import margin_penalties
 from ahofm_keras.terms import Group, InteractionOrder, Margin, Variable
 
 # Points at which the function is looked at: enough for its degrees of freedom.
@@ -24,8 +22,9 @@ def interaction_test(
     """The Wald test of an order as a function, at points of the product of the training margins.
 
     Its covariance there is J V J', J the derivatives by all coefficients of the factors and V their
-    posterior covariance; its rank about the degrees of freedom of the factors. The factors that the fit
-    chose count as given.
+    posterior covariance; its rank about the degrees of freedom of the factors. Of large bases the test
+    takes the smoothest functions alone, without the rest of the order, for which V is not kept. The
+    factors that the fit chose count as given.
 
     Args:
         parts: of the model.
@@ -38,14 +37,31 @@ def interaction_test(
     group, rank = found[0], _reference_df(parts, order)
     least = int(np.ceil(np.log2(_POINTS_PER_DF * max(rank, 1.0))))
     points = int(np.clip(2**least, _LEAST_POINTS, _MOST_POINTS))
+    tested = _tested_functions(parts, order, group)
     functions = [
-        parts.variables[v].functions(values)
-        for v, values in zip(group.members, sample_margins(parts, group, points), strict=True)
+        parts.variables[v].functions(values)[own]
+        for v, values, own in zip(
+            group.members, sample_margins(parts, group, points), tested, strict=True
+        )
     ]
-    factors = np.stack([w.T @ own for w, own in zip(group.weights, functions, strict=True)])
+    weights = [w[own] for w, own in zip(group.weights, tested, strict=True)]
+    factors = np.stack([w.T @ own for w, own in zip(weights, functions, strict=True)])
     values = group.scale @ elementary_symmetric(factors, group.order)
     spread = [_spread(parts, order, group, j, factors, functions[j]) for j in range(len(group.members))]
     return function_test(values, np.concatenate(spread, axis=1), rank, residual_df)
+
+
+def _tested_functions(parts: Parts, order: InteractionOrder, group: Group) -> list[np.ndarray]:
+    """Places among each member's functions of those whose covariances are kept."""
+    layer, place = parts.model.posterior, parts.model.design.layout.only.order_index[order.key]
+    assert layer is not None
+    count = layer.orders[place]["tested_covariances"].shape[2]
+    starts = [
+        parts.variables[v].columns_of(position).start
+        for v, position in zip(group.members, order.positions, strict=True)
+    ]
+    pairs = zip(starts, order.features, strict=True)
+    return [start + feature.smoothest(count) for start, feature in pairs]
 
 
 def _spread(
@@ -56,34 +72,31 @@ def _spread(
     factors: np.ndarray,
     functions: np.ndarray,
 ) -> np.ndarray:
-    """Derivatives by the coefficients of feature j, times the root of their covariance, `(n, F r)`."""
-    own = parts.variables[group.members[j]].columns_of(order.positions[j])
-    root = factor_root(parts.model, order, j)[group.kept]
+    """Derivatives by the coefficients of feature j, times the root of their covariance, `(n, q)`."""
+    layer, place = parts.model.posterior, parts.model.design.layout.only.order_index[order.key]
+    assert layer is not None
     others = np.delete(factors, j, axis=0)
     slopes = group.scale[:, None] * elementary_symmetric(others, group.order - 1)
-    return np.einsum("fn,rn,frk->nk", slopes, functions[own], root, optimize=True)
+    found = []
+    for chosen in places_by_group(parts.model, group):
+        covariance = layer.tested_covariance(place, j, group.kept[chosen])
+        size = covariance.shape[0] * covariance.shape[1]
+        root = _root(covariance.reshape(size, size)).reshape(*covariance.shape[:2], size)
+        found.append(np.einsum("fn,rn,frk->nk", slopes[chosen], functions, root, optimize=True))
+    return np.concatenate(found, axis=1)
+
+
+def _root(covariance: np.ndarray) -> np.ndarray:
+    """L with L L' = V, also where V is singular."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def _reference_df(parts: Parts, order: InteractionOrder) -> float:
     """tr(2H - HH) of all blocks of an order; of an average the mean of that of the fits."""
-    layer, own = parts.model.posterior, parts.model.design.layout.only.order_index[order.key]
+    layer, place = parts.model.posterior, parts.model.design.layout.only.order_index[order.key]
     assert layer is not None
-    smoothing, edf = np.asarray(layer.factor_smoothing[own]), layer.edf_in_fit(own)
-    total = 0.0
-    for j, feature in enumerate(order.features):
-        root = factor_root(parts.model, order, j)
-        kept = np.flatnonzero(~np.isposinf(smoothing[j]).any(axis=1))
-        if not len(kept):
-            continue
-        penalty = margin_penalties([feature.eigenvalues], pure=True)
-        precisions = np.concatenate([prior_precisions(penalty, smoothing[j, f]) for f in kept])
-        spread = root[kept].reshape(-1, root.shape[2])
-        shrunken = spread @ spread.T * precisions
-        missing = len(precisions) - float(edf[j, kept].sum())
-        dispersion = covariance_dispersion(np.trace(shrunken), missing, float(layer.dispersion))
-        influence = np.eye(len(spread)) - shrunken / dispersion
-        total += 2 * np.trace(influence) - float(np.sum(influence * influence.T))
-    return total / float(layer.fits)
+    return float(np.sum(np.asarray(layer.reference_df[place]))) / float(layer.fits)
 
 
 def sample_margins(parts: Parts, group: Group, points: int) -> list[np.ndarray]:

@@ -17,7 +17,7 @@ from ahofm_keras.terms.features import Feature
 from ahofm_keras.terms.identifiability import warn_if_not_identifiable
 from ahofm_keras.terms.layout import MEAN, Layout, lay_out
 from ahofm_keras.terms.learning import Learning, Shared
-from ahofm_keras.terms.margins import Margins, learn_margins
+from ahofm_keras.terms.margins import Margins, function_means, learn_margins
 from ahofm_keras.terms.variables import Variable, find_variables
 from ahofm_keras.transforms import Expression, evaluate_expression, quote_column
 
@@ -148,6 +148,15 @@ class Design:
     def variables(self) -> list[Variable]:
         """What a reader calls features, with all functions that terms have of them."""
         return find_variables(self.features, self.terms)
+
+    def function_means(self) -> dict[int, np.ndarray]:
+        """Means over the margins of the functions of each feature `(r,)`, by position; if known."""
+        found: dict[int, np.ndarray] = {}
+        margins = () if self.margins is None else self.margins.single
+        for variable, margin in zip(self.variables(), margins, strict=False):
+            means = function_means(variable, margin)
+            found |= {place: means[variable.columns_of(place)] for place in variable.places}
+        return found
 
 
 def _read_term(config: Mapping[str, Any]) -> Term:

@@ -19,7 +19,7 @@ from ahofm_keras.bases import (
     make_linear,
     make_spline,
 )
-from ahofm_keras.cells import basis_cells
+from ahofm_keras.cells import Cells, basis_cells
 from ahofm_keras.errors import DataError, warn
 from ahofm_keras.formula import TermSpec
 from ahofm_keras.penalties import DemmlerReinsch, difference_penalty, orthogonalise
@@ -70,6 +70,14 @@ class Feature:
     @property
     def label(self) -> str:
         return str(self.expression)
+
+    def cells(self, values: np.ndarray) -> Cells:
+        """The functions of the basis that are not zero at values of the expression."""
+        return basis_cells(self.basis, values)
+
+    def smoothest(self, count: int) -> np.ndarray:
+        """Places of so many functions of the least penalty, all where there are no more, least first."""
+        return np.argsort(self.eigenvalues, kind="stable")[:count]
 
     def centred_functions(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
         """Functions of the basis with mean zero over the rows of raw columns, `(r, n)`."""

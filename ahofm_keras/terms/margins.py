@@ -28,6 +28,8 @@ CELLS = 24
 _OCCUPANCY_ROWS = 20_000
 _MOST_LEVELS = 64
 _CHUNK = 16_384
+# A mean that is smaller than this share of the spread is rounding: the functions are centred.
+CENTRED = 1e-7
 
 # Means `(m,)` and second moments or covariances `(m, m)` of some functions.
 Moments = tuple[np.ndarray, np.ndarray]
@@ -113,6 +115,14 @@ class Margins:
             bits = np.unpackbits(np.frombuffer(base64.b64decode(text), np.uint8))
             occupied[first, second] = bits[: shape[0] * shape[1]].astype(bool).reshape(shape)
         return cls(tuple(Margin.from_json(margin) for margin in config["single"]), occupied)
+
+
+def function_means(variable: Variable, margin: Margin) -> np.ndarray:
+    """Means of a variable's functions over its margin, `(m,)`."""
+    if not variable.is_category:
+        return margin.mean
+    levels = np.array(variable.levels, object if isinstance(variable.levels[0], str) else None)
+    return np.asarray(variable.functions(levels) @ margin.frequencies)
 
 
 def learn_margins(

@@ -11,11 +11,13 @@ import pandas as pd
 import pytest
 
 import ahofm_keras as ak
+from ahofm_keras.bands import evaluate_band
 from ahofm_keras.bases import evaluate_basis
 from ahofm_keras.decomposition import Parts, effect, effects
 from ahofm_keras.decomposition.uncertainty import Uncertainty
 from ahofm_keras.terms.interaction import InteractionTerm
 from tests.decomposition.conftest import random_model
+from tests.posteriors import keep_covariance
 from tests.reference import terms_of
 
 COLUMNS = ["x1", "hour", "x3", "group"]
@@ -113,12 +115,16 @@ def test_bands_around_the_fit(fitted: ak.AdditiveModel) -> None:
 FORMULA = "gaussian ~ s(x1, k=6) + ahofm(x1, x2, group, D=3, F=2, center=False) + ahofm(x1, x3, F=2)"
 
 
+# Of the covariances of all orders, from which draws come; the model keeps bands.
+ROOTS: dict[int, np.ndarray] = {}
+
+
 @pytest.fixture(scope="module")
 def drawn(frame: pd.DataFrame) -> ak.AdditiveModel:
     """A model with a posterior of random covariances."""
     model = random_model(FORMULA, frame)
     layer, rng = model.posterior, np.random.default_rng(0)
-    layer.announce(0.3, starts=1)
+    layer.announce(0.3, groups=1)
     size = layer.linear_root.shape[0]
     layer.linear_root.assign(0.3 * rng.normal(size=(size, size)) / np.sqrt(size))
     layer.smoothing_root.assign(0.2 * rng.normal(size=(size, size)) / np.sqrt(size))
@@ -128,11 +134,14 @@ def drawn(frame: pd.DataFrame) -> ak.AdditiveModel:
     for place, (term, order) in enumerate(keys):
         means = model.get_layer(term.name).coordinates(order).transpose(0, 2, 1)
         count, rank, width = layer.factor_means[place].shape
-        roots = rng.normal(size=(count, rank, width, rank * width)) / np.sqrt(rank * width)
-        for j, feature in enumerate(term.features):
-            roots[j, :, len(model.design.features[feature].eigenvalues) :] = 0.0
+        roots = 0.5 * rng.normal(size=(count, rank, width, rank * width)) / np.sqrt(rank * width)
         layer.factor_means[place].assign(means)
-        layer.factor_roots[place].assign(0.5 * roots.reshape(count, rank * width, rank * width))
+        for j, feature in enumerate(term.features):
+            own = len(model.design.features[feature].eigenvalues)
+            roots[j, :, own:] = 0.0
+            root = roots[j, :, :own].reshape(rank * own, -1)
+            keep_covariance(layer, place, j, 0, root @ root.T)
+        ROOTS[place] = roots.reshape(count, rank * width, rank * width)
     return model
 
 
@@ -152,7 +161,7 @@ def draw_parts(model: ak.AdditiveModel, subset: tuple[int, ...], points: list[np
             place += 1
             places = [parts.variables.index(_of(parts, feature)) for feature in term.features]
             count, rank, width = layer.factor_means[place].shape
-            noise = np.asarray(layer.factor_roots[place]) @ rng.normal(size=(count, rank * width, draws))
+            noise = ROOTS[place] @ rng.normal(size=(count, rank * width, draws))
             weights = np.asarray(layer.factor_means[place])[..., None] + noise.reshape(
                 count, rank, width, draws
             )
@@ -209,18 +218,47 @@ def test_a_pair_in_no_smooth_by_hand(drawn: ak.AdditiveModel) -> None:
     for v, at in zip((place["x1"], place["x3"]), values, strict=True):
         functions = parts.variables[v].functions(at)
         means.append(parts.factors(index, v, functions)[:, 0])
-        own = _functions(
-            parts, next(f for f in _interaction(drawn).features if f in parts.variables[v].places), at
-        )
-        spread.append(uncertainty._factor_covariances(group, v, own[0] - own[1]).reshape(2, 2))
+        feature = next(f for f in _interaction(drawn).features if f in parts.variables[v].places)
+        own, mean = _functions(parts, feature, at)
+        root = ROOTS[_last_order(drawn)][group.members.index(v)]
+        root = root.reshape(2, -1, root.shape[1])[:, : len(own)]
+        at_values = np.einsum("frk,rn->fk", root, own - mean)
+        spread.append(at_values @ at_values.T)
     (m, k), (C, D) = means, spread
     expected = m @ D @ m + k @ C @ k + np.sum(C * D)
-    functions = [
-        parts.variables[v].functions(at)
-        for v, at in zip((place["x1"], place["x3"]), values, strict=True)
-    ]
-    found = uncertainty.standard_errors((place["x1"], place["x3"]), functions)
+    found = uncertainty.standard_errors((place["x1"], place["x3"]), values)
     assert found[0, 0] == pytest.approx(drawn.scale * np.sqrt(expected), rel=1e-6)
+
+
+def test_functions_that_have_a_mean(drawn: ak.AdditiveModel) -> None:
+    """Covariances of factors less their means, and of these, are those of the whole covariance."""
+    parts = Parts(drawn)
+    index = next(i for i, g in enumerate(parts.groups) if g.order == 3)
+    group, uncertainty = parts.groups[index], Uncertainty(parts)
+    place = drawn.design.layout.only.order_index[group.source]
+    assert not drawn.posterior.is_centred(place)
+    assert drawn.posterior.is_centred(_last_order(drawn))
+    for j, (variable, feature) in enumerate(zip(group.members, group.features, strict=True)):
+        margin = parts.margins.single[variable]
+        category = parts.variables[variable].is_category
+        values = np.array(["a", "b", "a"], object) if category else margin.quantiles[[0, 40, -1]]
+        own, mean = _functions(parts, feature, values)
+        root = ROOTS[place][j].reshape(2, -1, ROOTS[place].shape[2])[:, : len(own)]
+        for found, at in (
+            (uncertainty._factor_covariances(group, variable, values), own - mean),
+            (drawn.posterior.band(place, j, group.kept), None),
+            (drawn.posterior.mean_covariance(place, j, group.kept)[:, :, None], mean),
+        ):
+            if at is None:
+                cells = drawn.design.features[feature].cells(values)
+                found, at = evaluate_band(found, cells.cell, cells.values), own
+            spread = np.einsum("frk,rn->fkn", root, at)
+            wanted = np.einsum("fkn,gkn->fgn", spread, spread)
+            np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
+
+
+def _last_order(model: ak.AdditiveModel) -> int:
+    return len(model.design.orders) - 1
 
 
 def _interaction(model: ak.AdditiveModel) -> InteractionTerm:

@@ -170,6 +170,8 @@ CASES = {
                     "rank": 3,
                     "features": [[0, 0], [1, 0], [0, 1]],
                     "transforms": [CUBIC.transform, PARABOLA.transform, CUBIC.transform],
+                    "widths": [4, 3, 4],
+                    "means": [],
                 }
             ],
             **options,

@@ -12,15 +12,19 @@ import pytest
 import tensorflow as tf
 
 import ahofm_keras as ak
-from ahofm_keras.decomposition.groups import places_by_start
+from ahofm_keras.bands import evaluate_band
+from ahofm_keras.decomposition.groups import places_by_group
 from ahofm_keras.decomposition.parts import Parts
 from ahofm_keras.decomposition.uncertainty import Uncertainty
 from ahofm_keras.model import starts as room
+from ahofm_keras.moments import elementary_symmetric
 from ahofm_keras.solvers import FitJob
 from ahofm_keras.solvers.averaging import do_agree
 from ahofm_keras.solvers.blocks import make_groups
+from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.kernels import use_kernels
 from ahofm_keras.solvers.settings import Settings, use_settings
+from ahofm_keras.solvers.state import State
 from ahofm_keras.solvers.sweeps import make_engine
 from ahofm_keras.solvers.weights import read_weights
 
@@ -213,46 +217,54 @@ def test_a_callback_may_bring_the_weights_of_a_start_back(
     np.testing.assert_allclose(model.predict(data), best.predict(data), atol=1e-5)
 
 
-def test_covariances_are_kept_start_by_start(
-    average: ak.AdditiveModel, singles: list[ak.AdditiveModel], data: pd.DataFrame
+def test_covariances_are_kept_group_by_group(
+    average: ak.AdditiveModel, singles: list[ak.AdditiveModel]
 ) -> None:
-    together, apart = average.posterior, singles[0].posterior
-    for place, root in enumerate(together.factor_roots):
-        features, rows, columns = apart.factor_roots[place].shape
-        assert root.shape == (features, (K + 2) * rows, columns)  # K times the size, not K^2
-        assert not np.asarray(root)[:, K * rows :].any()
-        for j in range(features):
-            whole = together.factor_root(place, j)
-            rank, width, _ = whole.shape
-            covariance = np.einsum("frk,gsk->frgs", whole, whole)
-            start = np.arange(rank) // (rank // K)
-            across = covariance.transpose(0, 2, 1, 3)[start[:, None] != start]
-            assert not across.any()
-            some = np.array([1, rank - 1])  # of two starts
-            chosen = together.factor_root(place, j, some)
-            np.testing.assert_allclose(
-                np.einsum("frk,gsk->frgs", chosen, chosen), covariance[np.ix_(some, range(width), some)]
-            )
+    """Those of each fit, in the proportion of `average_states`: K times the size, not K^2."""
+    together = average.posterior
+    for place, entry in enumerate(together.interactions):
+        size = K ** (-1 / entry["order"])
+        scale = size ** (-2 * (entry["order"] - 1)) / K
+        for start, single in enumerate(singles):
+            for name, weight in single.posterior.orders[place].items():
+                whole = np.asarray(together.orders[place][name])
+                rows = weight.shape[1] // single.posterior.groups
+                own, part = np.asarray(weight)[:, :rows], whole[:, start * rows : (start + 1) * rows]
+                assert whole.shape[1] == (K + 2) * rows
+                if name in ("bands", "tested_covariances"):
+                    np.testing.assert_allclose(part, scale * own, rtol=1e-9, atol=1e-12)
+                if name == "reference_df":
+                    np.testing.assert_allclose(part, own, rtol=1e-6)
+        assert not np.asarray(together.factor_bands[place])[:, K:].any()
 
 
-def test_standard_errors_start_by_start_are_those_of_all_factors_together(
-    average: ak.AdditiveModel,
-) -> None:
+def test_standard_errors_are_those_of_independent_groups(average: ak.AdditiveModel) -> None:
+    """Against the moments of all factors together, whose covariances between groups are 0."""
     parts = Parts(average)
     uncertainty = Uncertainty(parts)
-    pairs = [index for index, group in enumerate(parts.groups) if group.order == 2 and len(group.kept)]
-    (index,) = pairs
+    (index,) = [i for i, group in enumerate(parts.groups) if group.order == 2 and len(group.kept)]
     group = parts.groups[index]
-    starts = places_by_start(average, group)
-    assert len(starts) > 1
-    assert sorted(np.concatenate(starts)) == list(range(len(group.kept)))
-    for subset in (group.members[:2], group.members[:1]):
-        functions = [parts.variables[v].functions(np.linspace(-0.9, 0.9, 4)) for v in subset]
-        everything = np.arange(len(group.kept))
-        whole = uncertainty._product_variance(index, everything, subset, functions)
-        found = uncertainty._interaction_variance(index, subset, functions)
-        assert found.max() > 0
-        np.testing.assert_allclose(found.reshape(-1), whole.reshape(-1), rtol=1e-9, atol=1e-14)
+    places = places_by_group(average, group)
+    assert len(places) > 1
+    assert sorted(np.concatenate(places)) == list(range(len(group.kept)))
+    place = average.design.layout.only.order_index[group.source]
+    subset, grid = group.members[:2], 2 * [np.linspace(-0.9, 0.9, 4)]
+    functions = [parts.variables[v].functions(at) for v, at in zip(subset, grid, strict=True)]
+    means, spread = [], []
+    for j, (variable, at) in enumerate(zip(subset, grid, strict=True)):
+        means.append(parts.factors(index, variable, functions[j]))
+        whole = np.zeros((len(group.kept), len(group.kept), len(at)))
+        cells = average.design.features[group.features[j]].cells(at)
+        for own in places:
+            band = average.posterior.band(place, j, group.kept[own])
+            whole[np.ix_(own, own)] = evaluate_band(band, cells.cell, cells.values)
+        spread.append(whole)
+    (m, k), (C, D) = means, spread
+    wanted = np.einsum("fa,fgb,ga->ab", m, D, m) + np.einsum("fb,fga,gb->ab", k, C, k)
+    wanted += np.einsum("fga,fgb->ab", C, D)
+    found = uncertainty._interaction_variance(index, subset, grid, functions)
+    assert found.max() > 0
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-14)
 
 
 @pytest.mark.filterwarnings("ignore:The fit reached its last epoch")
@@ -262,9 +274,9 @@ def test_what_another_solver_fits_jointly_has_the_variance_of_joint_covariances(
     """There is room for covariances within a start: these are scaled to the variance that all have."""
     model = ak.AdditiveModel(FORMULA, data, starts=3)
     model.fit(data, restarts=1, verbose=0)
-    assert model.posterior.starts_in_use == 2
+    assert model.posterior.groups_in_use == 2
     model.fit(data, solver="bcd", epochs=3, verbose=0)
-    assert model.starts == model.posterior.starts_in_use == 2
+    assert model.starts == model.posterior.groups_in_use == 2
     assert model.fit_result.posterior == "laplace"
     joint, apart = joint_and_written_variances(model, data)
     assert joint.min() > 0
@@ -275,7 +287,7 @@ def test_what_another_solver_fits_jointly_has_the_variance_of_joint_covariances(
         loaded.predict(data, interval=0.9), model.predict(data, interval=0.9), check_exact=True
     )
     model.fit(data, restarts=1, verbose=0)
-    assert model.posterior.starts_in_use == 2
+    assert model.posterior.groups_in_use == 2
     assert model.fit_result.posterior == "variational"
 
 
@@ -293,9 +305,29 @@ def joint_and_written_variances(
             gram = engine.factor_system(state, index, j).gram
             inverse = np.linalg.inv(gram + np.diag(block.prior.precisions))
             joint.append(float(model.posterior.dispersion) * np.einsum("ij,ij->", inverse, gram))
-            root = model.posterior.factor_root(index, j)[:, : block.width].reshape(len(gram), -1)
-            written.append(np.einsum("ij,ij->", root @ root.T, gram))
+            written.append(_written_variance(model, engine, state, index, j))
     return np.array(joint), np.array(written)
+
+
+def _written_variance(
+    model: ak.AdditiveModel, engine: Engine, state: State, index: int, j: int
+) -> float:
+    """The sum over rows of z' C z, z the slopes of all factors and C their covariances at the row."""
+    group = state.groups[index]
+    block, slots = group.blocks[j], np.arange(group.rank)
+    total = 0.0
+    for chunk in engine.store.chunks:
+        basis = chunk.bases[block.position]
+        values = [chunk.bases[own.position].evaluate(own.posterior.coefficients) for own in group.blocks]
+        others = np.delete(np.stack(values), j, axis=0)
+        slopes = elementary_symmetric(others, group.order - 1)
+        rank = model.posterior.interactions[index]["rank"]
+        for number in np.unique(slots // rank):
+            own = slots[slots // rank == number]
+            band = model.posterior.band(index, j, own)
+            spread = evaluate_band(band, basis.cells, np.ascontiguousarray(basis.values.T))
+            total += float(np.einsum("fn,fgn,gn->", slopes[own], spread, slopes[own]))
+    return total
 
 
 @pytest.mark.parametrize(

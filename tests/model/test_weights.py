@@ -245,7 +245,7 @@ def test_an_interrupted_write_of_the_posterior_leaves_none(
 
     model = new_model(frame, FORMULA)
     fit(model, frame, solver="bcd", epochs=3)
-    monkeypatch.setattr(posterior, "_write_group", interrupt)
+    monkeypatch.setattr(posterior, "_write_groups", interrupt)
     with pytest.raises(KeyboardInterrupt):
         fit(model, frame, solver="bcd", epochs=4)
     assert not model.has_posterior

@@ -12,7 +12,7 @@ import pytest
 
 import ahofm_keras as ak
 from ahofm_keras.decomposition import Parts
-from ahofm_keras.decomposition.groups import places_by_start
+from ahofm_keras.decomposition.groups import places_by_group
 from ahofm_keras.decomposition.read_rows import functions_on
 from ahofm_keras.families import LINKS
 from ahofm_keras.reporting import arithmetic
@@ -159,7 +159,7 @@ def test_scripts_know_the_uncertainty_of_an_average(frame: pd.DataFrame, run_scr
     data = frame.assign(z=5 * np.sin(4 * a) * b + np.cos(6 * b) * a + 0.4 * noise)
     model = ak.AdditiveModel("z ~ afm(x1, x2, x3, F=2, k=6)", data, starts=3)
     model.fit(data, restarts=2, verbose=0)
-    assert len(places_by_start(model, Parts(model).groups[-1])) == 3
+    assert len(places_by_group(model, Parts(model).groups[-1])) == 3
     contents, rows = contents_of(model), data.iloc[:ROWS]
     effect = ak.effect(model, "x1", "x2", points=5)
     at = at_rows(records(model, rows), "[model.at(row).link, posterior.errorAt(model.at(row))]")
@@ -168,6 +168,29 @@ def test_scripts_know_the_uncertainty_of_an_average(frame: pd.DataFrame, run_scr
     np.testing.assert_allclose(np.array(found)[:, 0], wanted["link"], atol=1e-5 * wanted["link"].std())
     np.testing.assert_allclose(np.array(found)[:, 1], wanted["se"], rtol=1e-4)
     np.testing.assert_allclose(errors, effect.se.reshape(-1), rtol=1e-4, atol=1e-6 * effect.se.max())
+
+
+def test_scripts_know_the_uncertainty_of_uncentred_functions(
+    frame: pd.DataFrame, run_script: Run
+) -> None:
+    """Also on circles of few functions, of which two meet on either side."""
+    formula = "gaussian ~ ahofm(x1, group, D=2, F=2, k=5, center=False)"
+    model = build(f"{formula} + ahofm(x1, x3, D=2, F=2, k=4, bs='cp', center=False)", frame)
+    with pytest.warns(ak.AhofmWarning):
+        model.fit(frame, verbose=0, solver="bcd", epochs=2)
+    contents, rows = contents_of(model), frame.iloc[:ROWS]
+    labels = [variable["label"] for variable in contents["arithmetic"]["variables"]]
+    pairs = [("x1", "group"), ("x3", "x1")]
+    effects = [ak.effect(model, *pair, points=5) for pair in pairs]
+    surfaces = ", ".join(
+        f"[...posterior.errorsOn({[labels.index(name) for name in pair]}, {axes_of(own)})]"
+        for pair, own in zip(pairs, effects, strict=True)
+    )
+    at = at_rows(records(model, rows), "posterior.errorAt(model.at(row))")
+    links, errors = run_script(contents, f"[{at}, [{surfaces}]]")
+    np.testing.assert_allclose(links, model.predict(rows, type="link", interval=0.95)["se"], rtol=1e-4)
+    for own, found in zip(effects, errors, strict=True):
+        np.testing.assert_allclose(found, own.se.reshape(-1), rtol=1e-6)
 
 
 def test_errors_of_uncentred_products_are_not_claimed(frame: pd.DataFrame, run_script: Run) -> None:

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import ahofm_keras as ak
+from ahofm_keras.bands import read_band
 from ahofm_keras.layers.posterior import Posterior
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.job import Rows
@@ -94,16 +95,15 @@ def simulate_variance(model: ak.AdditiveModel, data: pd.DataFrame, draws: int) -
     )
     root = layer.linear_roots
     total = X @ root @ rng.normal(size=(root.shape[1], draws))
-    for place, group in enumerate(engine.groups):
-        count, rank, width = layer.factor_means[place].shape
+    state = read_posterior(model, engine.engine)
+    assert state is not None
+    for group in state.groups:
         phi = []
-        for j, block in enumerate(group.blocks):
-            noise = np.asarray(layer.factor_roots[place])[j] @ rng.normal(size=(rank * width, draws))
-            drawn = np.asarray(layer.factor_means[place])[j][..., None] + noise.reshape(
-                rank, width, draws
-            )
-            phi.append(np.einsum("nr,frd->fnd", functions[block.position], drawn[:, : block.width]))
-        assert count == 3
+        for block in group.blocks:
+            drawn = rng.multivariate_normal(block.mean, block.covariance, draws, method="eigh").T
+            drawn = drawn.reshape(block.rank, block.width, draws)
+            phi.append(np.einsum("nr,frd->fnd", functions[block.position], drawn))
+        assert len(phi) == 3
         a, b, c = phi
         products = a * b + a * c + b * c if group.order == 2 else a * b * c
         total = total + products.sum(axis=0)
@@ -134,9 +134,14 @@ def test_what_is_written_is_read_again() -> None:
     np.testing.assert_array_equal(found, wanted)
     for found, wanted in zip(state.blocks[1:], engine.blocks[1:], strict=True):
         np.testing.assert_array_equal(found.mean, wanted.mean)
-        np.testing.assert_allclose(found.covariance, wanted.covariance, rtol=1e-8, atol=1e-12)
         np.testing.assert_array_equal(found.prior.parameters, wanted.prior.parameters)
-        assert found.spread.log_determinant == pytest.approx(wanted.spread.log_determinant, rel=1e-6)
+    # Covariances are what updates at these means give: bands of those of the others are enough for it.
+    for index, group in enumerate(engine.groups):
+        for feature in range(len(group.blocks)):
+            updated = engine.engine.update_factors(engine.state, index, feature)
+            found, wanted = (own.groups[index].blocks[feature] for own in (state, updated))
+            np.testing.assert_allclose(found.covariance, wanted.covariance, rtol=1e-6, atol=1e-9)
+            assert found.spread.log_determinant == pytest.approx(wanted.spread.log_determinant, 1e-6)
     edf = np.asarray(model.posterior.factor_edf[0])
     assert not edf[:, 0].any()
     np.testing.assert_array_equal(edf[:, 1], [block.factor_edf[0] for block in engine.groups[0].blocks])
@@ -165,10 +170,7 @@ def test_the_variance_in_the_graph_is_that_of_the_engine(fitted: Fitted) -> None
 
 def test_the_variance_is_that_of_draws_from_the_posterior(gaussian: Fitted) -> None:
     model, data, _ = gaussian
-    some = data[:40]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ak.AhofmWarning)
-        found, simulated = graph_variance(model, some), simulate_variance(model, some, 20_000)
+    found, simulated = graph_variance(model, data)[:40], simulate_variance(model, data, 20_000)[:40]
     np.testing.assert_allclose(found, simulated, rtol=0.08)
     assert np.mean(found / simulated) == pytest.approx(1, abs=0.01)
 
@@ -176,15 +178,15 @@ def test_the_variance_is_that_of_draws_from_the_posterior(gaussian: Fitted) -> N
 def test_interactions_add_to_the_variance(gaussian: Fitted) -> None:
     model, data, _ = gaussian
     found = graph_variance(model, data)
-    roots = [np.asarray(root) for root in model.posterior.factor_roots]
+    bands = [np.asarray(band) for band in model.posterior.factor_bands]
     try:
-        for root in model.posterior.factor_roots:
-            root.assign(np.zeros(root.shape))
+        for band in model.posterior.factor_bands:
+            band.assign(np.zeros(band.shape))
         assert (graph_variance(model, data) < found + 1e-12).all()
         assert graph_variance(model, data).mean() < 0.9 * found.mean()
     finally:
-        for root, values in zip(model.posterior.factor_roots, roots, strict=True):
-            root.assign(values)
+        for band, values in zip(model.posterior.factor_bands, bands, strict=True):
+            band.assign(values)
 
 
 def test_more_rows_make_less_variance() -> None:
@@ -205,7 +207,7 @@ def test_the_posterior_survives_a_file(fitted: Fitted, tmp_path: Path) -> None:
     loaded = copy_of(model, tmp_path)
     assert isinstance(loaded.posterior, Posterior)
     names = [weight.name for weight in model.posterior.weights]
-    assert len(names) == len(set(names)) == 15
+    assert len(names) == len(set(names)) == 19
     for found, wanted in zip(loaded.posterior.weights, model.posterior.weights, strict=True):
         np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted), err_msg=wanted.name)
     np.testing.assert_array_equal(graph_variance(loaded, data), graph_variance(model, data))
@@ -296,7 +298,7 @@ def test_what_was_switched_off_stays_off_in_the_posterior() -> None:
     first = fit_quietly(model, data, "variational")
     layer = model.posterior
     assert not np.asarray(layer.factor_means[0]).any()
-    assert not np.asarray(layer.factor_roots[0]).any()
+    assert not np.asarray(layer.factor_bands[0]).any()
     assert np.isinf(np.asarray(layer.factor_smoothing[0])).all()
     second = fit_quietly(model, data, "variational")
     assert second["bound"][-1] >= first["bound"][-1] - 1e-6 * 200
@@ -309,3 +311,42 @@ def test_means_of_the_posterior_are_the_weights(fitted: Fitted) -> None:
     for place, means in enumerate(model.posterior.factor_means):
         wanted = np.asarray(means).transpose(0, 2, 1)
         np.testing.assert_allclose(layer.coordinates(place), wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("center", [True, False])
+def test_what_is_kept_of_a_covariance(center: bool) -> None:
+    """Bands, smoothest functions and degrees of freedom are those of the whole covariance."""
+    data = mixed_frame(rows=120)
+    model = ak.AdditiveModel(f"y ~ ahofm(x0, x1, group, D=2, F=3, k=11, center={center})", data)
+    engine = encoded_engine(model, data)
+    engine.linearise()
+    draw_posterior(engine, seed=0)
+    engine.sweep(newton_steps=1)
+    engine.change(groups=(engine.groups[0].without(1),))
+    engine.sweep()
+    write_posterior(model, engine.engine, engine.state)
+    layer, slots = model.posterior, np.array([0, 2])
+    assert layer.is_centred(0) == center
+    means = model.design.function_means()
+    for j, block in enumerate(engine.groups[0].blocks):
+        feature, size = block.feature, block.width
+        V = block.covariance.reshape(2, size, 2, size)
+        T, width = feature.transform, feature.basis.width
+        assert width == (1 if j == 2 else 4)
+        centred = T - means[block.position]
+        for f in range(2):
+            for g in range(2):
+                S = (V[f, :, g] + V[g, :, f]) / 2
+                for found, own in ((False, T), (True, T if center else centred)):
+                    band = layer.band(0, j, slots, centred=found)[f, g]
+                    np.testing.assert_allclose(
+                        band, read_band(own @ S @ own.T, width), rtol=1e-7, atol=1e-11
+                    )
+                wanted = 0.0 if center else means[block.position] @ S @ means[block.position]
+                assert layer.mean_covariance(0, j, slots)[f, g] == pytest.approx(wanted, rel=1e-8)
+        smoothest = np.argsort(feature.eigenvalues, kind="stable")[:8]
+        tested = V[:, smoothest][:, :, :, smoothest]
+        np.testing.assert_array_equal(layer.tested_covariance(0, j, slots), tested)
+        influence = block.spread.solution.inverse @ block.spread.gram
+        wanted = np.trace(2 * influence - influence @ influence)
+        assert np.asarray(layer.reference_df[0])[j, 0] == pytest.approx(wanted, rel=1e-6)

@@ -12,7 +12,6 @@ from scipy.linalg import block_diag
 import ahofm_keras as ak
 from ahofm_keras.bases import evaluate_basis
 from ahofm_keras.summaries import coef, summary, vcov
-from ahofm_keras.summaries.coefficients import factor_root
 from ahofm_keras.terms.interaction import InteractionTerm
 from ahofm_keras.terms.parametric import design_columns
 from ahofm_keras.terms.smooth import SmoothTerm
@@ -122,18 +121,34 @@ def test_factors_reproduce_the_order(unpruned: ak.AdditiveModel, data: pd.DataFr
 
 
 def test_the_covariance_of_an_interaction_is_block_diagonal(unpruned: ak.AdditiveModel) -> None:
+    """Of a factor the functions that meet, of two factors the same function; other pairs are not kept."""
     [term] = terms_of(unpruned.design, InteractionTerm)
     found = vcov(unpruned, term.column_labels[0])
     assert list(found.index) == list(coef(unpruned, term.column_labels[0]).index)
-    blocks = []
+    values, start = found.to_numpy(), 0
     for j, position in enumerate(term.features):
-        root = factor_root(unpruned, unpruned.design.orders[0], j)
-        # Factors beside one another, each in coefficients of its basis functions.
-        wide = block_diag(*[unpruned.design.features[position].transform] * term.orders[0].rank)
-        root = wide @ root.reshape(-1, root.shape[2])
-        blocks.append(unpruned.scale * root @ root.T)  # scale^(2/d), d = 2
-    np.testing.assert_allclose(found, block_diag(*blocks))
-    assert (found.to_numpy().diagonal() > 0).all()
+        feature, slots = unpruned.design.features[position], np.arange(term.orders[0].rank)
+        # All functions are few enough to be tested, so their whole covariance is there.
+        covariance = unpruned.posterior.tested_covariance(0, j, slots)
+        transform = feature.transform[:, feature.smoothest(len(feature.eigenvalues))]
+        dense = np.einsum("mr,frgs,ns->fmgn", transform, covariance, transform)
+        stop = start + len(slots) * feature.basis.size
+        own = values[start:stop, start:stop].reshape(dense.shape)
+        size, width = feature.basis.size, feature.basis.width
+        distance = np.abs(np.subtract.outer(range(size), range(size)))
+        known = ~np.isnan(own)
+        for f in slots:
+            for g in slots:
+                # What goes round the ends is there on a line, too.
+                near = (distance < width) | (distance > size - width)
+                meet = near if f == g else distance == 0
+                np.testing.assert_array_equal(known[f, :, g], meet)
+        wanted = unpruned.scale * dense[known]  # scale^(2/d), d = 2
+        np.testing.assert_allclose(own[known], wanted, rtol=1e-7, atol=1e-10)
+        assert not values[start:stop, :start].any()
+        assert not values[start:stop, stop:].any()
+        start = stop
+    assert (values.diagonal() > 0).all()
     both = vcov(unpruned, term.label)
     np.testing.assert_allclose(both.loc[found.index, found.index], found)
 

@@ -13,8 +13,8 @@ import tensorflow as tf
 
 import ahofm_keras as ak
 from ahofm_keras.decomposition import Parts
+from ahofm_keras.layers import factor_covariances
 from ahofm_keras.summaries import Summary, coef, summary, vcov
-from ahofm_keras.summaries.coefficients import factor_root
 from ahofm_keras.summaries.interactions import interaction_test, sample_margins
 from ahofm_keras.summaries.linear import LinearCoefficients
 from ahofm_keras.summaries.wald import function_test
@@ -110,9 +110,15 @@ def test_an_order_is_tested_by_its_derivatives(unpruned: ak.AdditiveModel) -> No
 
     root, step = [], 1e-4
     for j in range(3):
-        covariance_root = factor_root(unpruned, unpruned.design.orders[1], j)
-        own = parts.variables[group.members[j]].columns_of(term.features[j])
-        for column in covariance_root.transpose(2, 1, 0):
+        covariance = unpruned.posterior.tested_covariance(1, j, group.kept)
+        rank, size = covariance.shape[:2]
+        variances, vectors = np.linalg.eigh(covariance.reshape(rank * size, -1))
+        scaled = vectors * np.sqrt(np.maximum(variances, 0.0))
+        feature = unpruned.design.features[term.features[j]]
+        assert size == len(feature.eigenvalues), "all functions are tested"
+        start = parts.variables[group.members[j]].columns_of(term.features[j]).start
+        own = start + np.argsort(feature.eigenvalues, kind="stable")
+        for column in scaled.reshape(rank, size, -1).transpose(2, 1, 0):
             moved = [[w.copy() for w in group.weights] for _ in range(2)]
             moved[0][j][own] += step * column
             moved[1][j][own] -= step * column
@@ -120,6 +126,20 @@ def test_an_order_is_tested_by_its_derivatives(unpruned: ak.AdditiveModel) -> No
     expected = function_test(order(list(group.weights)), np.array(root).T, test.reference_df, 100.0)
     assert test.statistic == pytest.approx(expected.statistic, rel=1e-5)
     assert test.p_value == pytest.approx(expected.p_value, rel=1e-4)
+
+
+def test_large_bases_are_tested_by_their_smoothest_functions(
+    data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for tested in (8, 100):
+        monkeypatch.setattr(factor_covariances, "TESTED_FUNCTIONS", tested)
+        model = fitted("y ~ z + group + ahofm(x1, x2, F=2, k=20)", data, restarts=0)
+        kept = model.posterior.orders[0]["tested_covariances"].shape[2]
+        assert kept == min(tested, 19)
+        found.append(interaction_test(Parts(model), model.design.orders[0], None))
+    assert found[0].reference_df == pytest.approx(found[1].reference_df)
+    assert found[0].statistic == pytest.approx(found[1].statistic, rel=0.01)
 
 
 def test_figures(found: Summary, model: ak.AdditiveModel, data: pd.DataFrame) -> None:

@@ -8,7 +8,10 @@ class Posterior {
     this.size = posterior.size;
     this.linear = unpack(posterior.linear);
     this.groups = posterior.groups.map((group) => {
-      if (group.kind === "factors") return { ...group, roots: group.roots.map(unpack) };
+      if (group.kind === "factors") {
+        const bands = group.bands.map(unpack);
+        return { ...group, bands, centredBands: group.centred_bands?.map(unpack) ?? bands };
+      }
       return group.kind === "products" ? { ...group, places: unpack(group.places) } : group;
     });
   }
@@ -26,20 +29,25 @@ class Posterior {
     return total;
   }
 
-  /** Covariances of a member's factors at its functions u, Float64Array(F F). */
-  factorCovariance(g, j, functions) {
-    const { columns, roots } = this.groups[g], rank = this.model.groups[g].rank;
-    const [start, stop] = columns[j], width = stop - start, size = rank * width;
-    const found = new Float64Array(rank * rank), spread = new Float64Array(rank);
-    let place = 0;
-    for (let a = 0; a < size; a++) {
-      spread.fill(0);
-      for (let b = a; b < size; b++) {
-        const f = Math.floor(b / width);
-        spread[f] += roots[j][place++] * functions[start + b - f * width];
+  /** Covariances of a member's factors at one of its values, Float64Array(F F).
+   *
+   * Of each pair f <= h the band of a matrix is stored, see bands.py: [a, o] belongs to the functions a and a + o. */
+  factorCovariance(g, j, value, centred) {
+    const { bases, bands, centredBands } = this.groups[g], { rank, members } = this.model.groups[g];
+    const basis = this.model.variables[members[j]].bases[bases[j]], functions = evaluateBasis(basis, value);
+    const band = (centred ? centredBands : bands)[j], { size } = basis;
+    const width = band.length / ((size * rank * (rank + 1)) / 2), found = new Float64Array(rank * rank);
+    for (let a = 0; a < size; a++)
+      for (let o = 0; o < width && functions[a] !== 0; o++) {
+        // Of few functions two meet at two offsets.
+        const weight = o > 0 && size - o >= width ? 2 : 1;
+        const product = weight * functions[a] * functions[(a + o) % size];
+        if (product === 0) continue;
+        let pair = 0;
+        for (let f = 0; f < rank; f++)
+          for (let h = f; h < rank; h++) found[f * rank + h] += product * band[(pair++ * size + a) * width + o];
       }
-      for (let f = 0; f < rank; f++) for (let h = 0; h < rank; h++) found[f * rank + h] += spread[f] * spread[h];
-    }
+    for (let f = 0; f < rank; f++) for (let h = 0; h < f; h++) found[f * rank + h] = found[h * rank + f];
     return found;
   }
 
@@ -58,7 +66,7 @@ class Posterior {
           row[place] = (product - own.centre[f]) / own.scale[f];
         });
       } else if (own.kind === "factors") {
-        const covariances = group.members.map((v, j) => this.factorCovariance(g, j, state.functions[v]));
+        const covariances = group.members.map((v, j) => this.factorCovariance(g, j, state.values[v], false));
         variance += varianceOfSum(state.raw[g], covariances, group);
       }
     });
@@ -77,10 +85,10 @@ class Posterior {
       const share = model.share(group, subset);
       if (share === null || this.groups[g].kind !== "factors") return;
       const factors = functions.map((own, a) => own.map((u) => model.factors(group, subset[a], u, true)));
-      const spread = functions.map((own, a) => own.map((u) => {
-        const { means } = model.variables[subset[a]];
-        return this.factorCovariance(g, group.place.get(subset[a]), u.map((value, m) => value - means[m]));
-      }));
+      const spread = axes.map((axis, a) => {
+        const j = group.place.get(subset[a]);
+        return Array.from(axis, (value) => this.factorCovariance(g, j, value, true));
+      });
       for (let i = 0; i < rows; i++)
         for (let k = 0; k < columns; k++)
           total[i * columns + k] += productVariance(share, factors[0][i], factors[1][k], spread[0][i], spread[1][k]);
