@@ -119,6 +119,10 @@ class Posterior(keras.layers.Layer):
         self.is_known = float(self.dispersion) > 0
         self.starts_in_use = min(max(int(self.used), 1), self.starts)
 
+    @property
+    def in_use(self) -> int:
+        return self.starts_in_use
+
     def set_weights(self, weights: Any) -> None:
         """Keras' own."""
         super().set_weights(weights)

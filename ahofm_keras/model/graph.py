@@ -262,7 +262,7 @@ def count_posterior(design: Design) -> int:
     total = sum(layout.size**2 for layout in design.layout.values())
     for order in design.orders:
         width = max(len(feature.eigenvalues) for feature in order.features)
-        total += len(order.features) * order.slots * order.rank * width**2
+        total += len(order.features) * order.slots * order.size * width**2
     return total
 
 
@@ -279,7 +279,7 @@ def build_posterior(graph: Graph, design: Design, starts: int) -> tuple[Posterio
         layout.intercept,
         [span.block.describe(graph.bases.place) for span in layout.spans],
         [_order(order, graph.bases) for order in layout.orders],
-        starts,
+        max((order.groups for order in design.with_starts(starts).orders), default=1),
         name="posterior",
     )
     return layer, layer(graph.bases.tensors, graph.columns)
@@ -288,7 +288,7 @@ def build_posterior(graph: Graph, design: Design, starts: int) -> tuple[Posterio
 def _order(order: InteractionOrder, bases: Bases) -> dict[str, Any]:
     return {
         "order": order.order,
-        "rank": order.rank,
+        "rank": order.size,
         "features": [list(bases.place[position]) for position in order.positions],
         "transforms": [feature.transform for feature in order.features],
     }

@@ -107,7 +107,8 @@ class Chunk:
             held = self._groups[group.key] = _GroupOnRows(moments, [None] * len(group.blocks))
         for feature, block in enumerate(group.blocks):
             if held.blocks[feature] is None:
-                held.moments.put_in(block.posterior, self.bases[block.position])
+                if not block.is_off:
+                    held.moments.put_in(block.posterior, self.bases[block.position])
                 held.blocks[feature] = block
         return held.moments
 
@@ -126,7 +127,8 @@ class Chunk:
         for group in state.groups:
             moments = self.kernels.start_moments(group.order, group.rank, len(self.y), False)
             for block in group.blocks:
-                moments.put_in(block.posterior, self.bases[block.position])
+                if not block.is_off:
+                    moments.put_in(block.posterior, self.bases[block.position])
             total = total + moments.total
         return total
 

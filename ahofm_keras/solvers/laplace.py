@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ahofm_keras.families import HalfDeviance
-from ahofm_keras.solvers.blocks import Block, Spread, make_groups, make_linear_block
+from ahofm_keras.solvers.blocks import Block, make_groups, make_linear_block
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.job import FitJob, Rows
 from ahofm_keras.solvers.posterior import write_posterior
@@ -63,9 +63,7 @@ def _with_posterior(engine: Engine, state: State) -> State:
     for index, (group, grams) in enumerate(zip(groups, curvatures, strict=True)):
         for feature, (block, gram) in enumerate(zip(group.blocks, grams, strict=True)):
             own = _solved(block, state.groups[index].blocks[feature], gram, dispersion)
-            covariance = _within_starts(own.covariance, gram, engine.design.starts)
-            spread = Spread(covariance, own.edf, own.spread.log_determinant, own.spread.price)
-            state = state.with_factors(index, feature, replace(own, spread=spread))
+            state = state.with_factors(index, feature, own)
     return state
 
 
@@ -78,25 +76,6 @@ def _solved(block: B, at: Block, gram: np.ndarray, dispersion: float) -> B:
     """A block's curvature, at the mean of another."""
     solution = block.prior.solve(System(gram, np.zeros(len(gram)), 1.0))
     return replace(block.solved(solution, dispersion, gram), mean=at.mean)
-
-
-def _within_starts(covariance: np.ndarray, gram: np.ndarray, starts: int) -> np.ndarray:
-    """The covariances of the factors of each start alone, as the model holds them.
-
-    Those between starts, whose functions stand for each other, are mostly negative. So the rest is
-    scaled: the variance of the predictor stays what it is in the mean over the training rows, to first
-    order.
-
-    Args:
-        covariance: V of the coefficients of a feature in an order, one start after the other.
-        gram: H, by which tr(V H) is the sum of these variances.
-        starts: number of fits.
-    """
-    if starts == 1:
-        return covariance
-    within = covariance * np.kron(np.eye(starts), np.ones(2 * (len(covariance) // starts,)))
-    total, kept = (float(np.einsum("ij,ij->", v, gram)) for v in (covariance, within))
-    return within * (total / kept) if kept > 0 else within
 
 
 def _dispersion(engine: Engine, state: State, edf: float) -> float:

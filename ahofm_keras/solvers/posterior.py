@@ -33,10 +33,10 @@ def write_posterior(model: Any, engine: Engine, state: State) -> None:
     unit = np.log(engine.weight_unit)
     layer.linear_smoothing.assign(_kept(block.prior.smoothing(), unit))
     for place, order in enumerate(engine.design.layout.only.orders):
-        _write_group(layer, place, state.group(order.key), unit)
+        _write_groups(layer, place, state.groups_of(order.key), unit)
     # Last, because it says that there is a posterior: an interrupted write leaves none.
-    starts = len(state.bounds) or engine.design.starts
-    layer.announce(state.dispersion * engine.weight_unit, min(starts, layer.starts))
+    groups = max((group.number + 1 for group in state.groups), default=1)
+    layer.announce(state.dispersion * engine.weight_unit, groups)
 
 
 def _kept(parameters: np.ndarray, unit: float) -> np.ndarray:
@@ -45,15 +45,15 @@ def _kept(parameters: np.ndarray, unit: float) -> np.ndarray:
     return kept
 
 
-def _write_group(layer: Any, place: int, group: FactorGroup | None, unit: float) -> None:
+def _write_groups(layer: Any, place: int, groups: list[FactorGroup], unit: float) -> None:
     count, rank, width = layer.factor_means[place].shape
     fit = layer.factor_roots[place].shape[2] // width  # factors of one start
     means = np.zeros((count, rank, width))
     roots = np.zeros((count, rank, width, fit, width))
     edf = np.zeros((count, rank))
     smoothing = np.full((count, rank, 2), np.inf)
-    for j, block in enumerate(group.blocks if group else ()):
-        kept, own = np.array(group.kept), block.width  # type: ignore[union-attr]
+    for j, (group, block) in ((j, (group, block)) for group in groups for j, block in enumerate(group.blocks)):
+        kept, own = np.array(group.kept), block.width
         means[j, kept, :own] = block.factors
         shaped = block.covariance.reshape(2 * (len(kept), own))
         for start in np.unique(kept // fit):
@@ -85,8 +85,11 @@ def read_posterior(model: Any, engine: Engine) -> State | None:
         return None
     state, unit = engine.start(), np.log(engine.weight_unit)
     groups = []
-    for place, group in enumerate(state.groups):
-        kept = np.isfinite(np.asarray(layer.factor_smoothing[place])[:, : group.rank]).any(axis=(0, 2))
+    orders = engine.design.layout.only.order_index
+    for group in state.groups:
+        place = orders[group.factors.key]
+        smoothing = np.asarray(layer.factor_smoothing[place])[:, list(group.kept)]
+        kept = np.isfinite(smoothing).any(axis=(0, 2))
         if kept.any():
             groups.append(_read_group(layer, place, group, kept, unit))
     linear = read_linear_weights(model, state.linear)

@@ -47,10 +47,9 @@ class Grow(Move):
         return group is not None and int(group.is_active[:, -1].sum()) >= group.order
 
     def _free_slot(self, state: State) -> int | None:
-        """A factor of the order that is not in use, if there is one."""
+        """A factor of the first group that is not in use, if there is one."""
         group = state.group(self.template.key)
-        slots = range(self.template.factors.slots)
-        return min(set(slots) - set(group.kept if group else ()), default=None)
+        return min(set(self.template.room) - set(group.kept if group else ()), default=None)
 
     def _with_factor(self, state: State, slot: int, found: Finding) -> FactorGroup:
         """The order with a factor for what was found."""
