@@ -119,6 +119,8 @@ class Settings:
     moves_off: tuple[str, ...] = ()
     # Sweeps that a proposal has to show what it is worth.
     trial_sweeps: int = 2
+    # Sweeps over a new group alone.
+    group_sweeps: int = 6
     # What pruning may cost: a trial has not converged.
     prune_tolerance: float = 0.05
     # The weakest factors are tried, and only what is worth less than so many times its price.

@@ -69,7 +69,9 @@ class State:
 
     @property
     def blocks(self) -> list[Block]:
-        return [self.linear, *(block for group in self.groups for block in group.blocks)]
+        """All that are on: of what is switched off for good the posterior is the prior."""
+        factors = (block for group in self.groups for block in group.blocks if not block.is_off)
+        return [self.linear, *factors]
 
     @property
     def gram(self) -> np.ndarray:

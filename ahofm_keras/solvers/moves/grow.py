@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from ahofm_keras.solvers.state import State
 
 
 class Grow(Move):
-    """A factor more of one order.
+    """A group of factors more for one subset of features, or as many as there is room for.
 
     Args:
         template: the order with one factor, before a fit.
@@ -33,39 +34,63 @@ class Grow(Move):
         self.template = template
 
     def propose(self, engine: Engine, state: State, refused: frozenset[Hashable]) -> Proposal | None:
-        slot = self._free_slot(state)
-        if slot is None or len(refused) >= engine.settings.search_refusals:
+        room = self._room(state)
+        if not room or len(refused) >= engine.settings.search_refusals:
             return None
-        found = search(engine, state, self.template, refused)
+        found = search(engine, state, self.template, refused, len(room))
         if found is None:
             return None
-        grown = state.with_group(self._with_factor(state, slot, found))
-        return Proposal(found.subset, grown, price_of_search(self.template))
+        self._grown = self._with_factors(state, room, found)
+        return Proposal(found.subset, state.with_group(self._grown), price_of_search(self.template))
+
+    def run(self, engine: Engine, state: State) -> State:
+        index = next(i for i, group in enumerate(state.groups) if group.key == self._grown.key)
+        for _ in range(engine.settings.group_sweeps):
+            state = engine.update_dispersion(engine.sweep_group(state, index, newton_steps=1))
+        return state
 
     def is_effective(self, trial: State) -> bool:
-        group = trial.group(self.template.key)
-        return group is not None and int(group.is_active[:, -1].sum()) >= group.order
+        group = trial.group(self._grown.key)
+        if group is None:
+            return False
+        new = np.isin(group.kept, self._new)
+        return bool((group.is_active[:, new].sum(axis=0) >= group.order).any())
 
-    def _free_slot(self, state: State) -> int | None:
-        """A factor of the first group that is not in use, if there is one."""
-        group = state.group(self.template.key)
-        return min(set(self.template.room) - set(group.kept if group else ()), default=None)
+    def _room(self, state: State) -> list[int]:
+        """Factors of a group that is not in use, else those of any group that are not."""
+        order = self.template.factors
+        used = {group.number: group for group in state.groups_of(order.key)}
+        for number in range(order.groups):
+            if number not in used:
+                return list(range(number * order.size, (number + 1) * order.size))
+        for group in used.values():
+            left = sorted(set(group.room) - set(group.kept))
+            if left:
+                return left
+        return []
 
-    def _with_factor(self, state: State, slot: int, found: Finding) -> FactorGroup:
-        """The order with a factor for what was found."""
-        old = state.group(self.template.key)
+    def _with_factors(self, state: State, room: list[int], found: Finding) -> FactorGroup:
+        """The group with factors for what was found."""
+        kept = self._new = tuple(room[: len(found.coefficients)])
+        number = kept[0] // self.template.factors.size
         blocks = tuple(_start_block(block, j, found) for j, block in enumerate(self.template.blocks))
+        old = state.group((*self.template.factors.key, number))
         if old is None:
-            return replace(self.template, kept=(slot,), blocks=blocks)
+            return replace(self.template, number=number, kept=kept, blocks=blocks)
         both = zip(old.blocks, blocks, strict=True)
-        return replace(old, kept=(*old.kept, slot), blocks=tuple(own.beside(new) for own, new in both))
+        return replace(old, kept=(*old.kept, *kept), blocks=tuple(own.beside(new) for own, new in both))
 
 
 def _start_block(template: FactorBlock, j: int, found: Finding) -> FactorBlock:
-    """One factor of a feature: as it was found, or switched off if the feature is not in the subset."""
+    """The factors of a feature: as they were found, or off if the feature is not in the subset."""
     if j not in found.subset:
-        return replace(template, prior=template.prior.without_effect(0))
-    coefficients = found.coefficients[found.subset.index(j)]
-    mean = np.zeros(template.width)
-    mean[smoothest(template, len(coefficients))] = coefficients
-    return replace(template, mean=mean)
+        off = replace(template, prior=template.prior.without_effect(0))
+        blocks = [off] * len(found.coefficients)
+    else:
+        blocks = []
+        for product in found.coefficients:
+            coefficients = product[found.subset.index(j)]
+            mean = np.zeros(template.width)
+            mean[smoothest(template, len(coefficients))] = coefficients
+            blocks.append(replace(template, mean=mean))
+    return reduce(FactorBlock.beside, blocks)

@@ -64,6 +64,9 @@ class Move(ABC):
 def accept_if_better(engine: Engine, state: State, move: Move, proposal: Proposal) -> State | None:
     """Where the trial of a proposal ends, if its score exceeds that of a state by its price."""
     trial = move.run(engine, proposal.state)
+    import os
+    if os.environ.get("TRACE"):
+        print(f"    {move.name} {proposal.key} score {engine.score(state):.1f} -> {engine.score(trial):.1f} bound {engine.bound(state):.1f} -> {engine.bound(trial):.1f} price {proposal.price:.1f} effective {move.is_effective(trial)} groups {[g.is_active.sum(axis=0).tolist() for g in trial.groups]}", flush=True)
     is_better = engine.score(trial) >= engine.score(state) + proposal.price
     return trial if is_better and engine.is_in_range(trial) and move.is_effective(trial) else None
 
