@@ -52,7 +52,9 @@ def _write_groups(layer: Any, place: int, groups: list[FactorGroup], unit: float
     roots = np.zeros((count, rank, width, fit, width))
     edf = np.zeros((count, rank))
     smoothing = np.full((count, rank, 2), np.inf)
-    for j, (group, block) in ((j, (group, block)) for group in groups for j, block in enumerate(group.blocks)):
+    for j, (group, block) in (
+        (j, (group, block)) for group in groups for j, block in enumerate(group.blocks)
+    ):
         kept, own = np.array(group.kept), block.width
         means[j, kept, :own] = block.factors
         shaped = block.covariance.reshape(2 * (len(kept), own))

@@ -24,6 +24,8 @@ class Settings:
 
     # Rows of a chunk: its moments stay in the cache of a core, its Python takes no time.
     chunk_rows: int = 8192
+    # Moments of all groups of factors on all rows that are kept, 1 GB: others are computed again.
+    moment_numbers: float = 2.0**27
     # Numbers of dense columns of the linear block that are held at once: 32 MB.
     dense_numbers: int = 4_000_000
 
@@ -119,8 +121,11 @@ class Settings:
     moves_off: tuple[str, ...] = ()
     # Sweeps that a proposal has to show what it is worth.
     trial_sweeps: int = 2
-    # Sweeps over a new group alone.
-    group_sweeps: int = 6
+    # Sweeps over a new group alone: of one that starts at random, before its smoothing is chosen and
+    # while it is; and of one that starts where the search found something.
+    group_warm_up: int = 5
+    group_sweeps: int = 10
+    subset_sweeps: int = 6
     # What pruning may cost: a trial has not converged.
     prune_tolerance: float = 0.05
     # The weakest factors are tried, and only what is worth less than so many times its price.

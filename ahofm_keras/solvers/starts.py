@@ -13,7 +13,9 @@ from ahofm_keras.terms import Feature
 
 
 def draw_factors(state: State, seed: int, variance: float) -> State:
-    """Smooth random factors in all groups: all interactions of an order are a small part of the response.
+    """Smooth random factors in all groups.
+
+    All interactions of an order together are a small part of the response.
 
     Args:
         state: whose factors are replaced.

@@ -16,13 +16,14 @@ import numpy as np
 
 from ahofm_keras.solvers.blocks import FactorBlock, FactorGroup
 from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.moves.grow_group import fit_group, free_number
 from ahofm_keras.solvers.moves.move import Move, Proposal
 from ahofm_keras.solvers.moves.search import Finding, price_of_search, search, smoothest
 from ahofm_keras.solvers.state import State
 
 
 class Grow(Move):
-    """A group of factors more for one subset of features, or as many as there is room for.
+    """Factors more for one subset of features: a group of their own, where there is room for one.
 
     Args:
         template: the order with one factor, before a fit.
@@ -40,38 +41,25 @@ class Grow(Move):
         found = search(engine, state, self.template, refused, len(room))
         if found is None:
             return None
-        self._grown = self._with_factors(state, room, found)
-        return Proposal(found.subset, state.with_group(self._grown), price_of_search(self.template))
+        factors = tuple(room[: len(found.coefficients)])
+        group = self._with_factors(state, factors, found)
+        price = price_of_search(self.template)
+        return Proposal(found.subset, state.with_group(group), price, group.key, factors)
 
-    def run(self, engine: Engine, state: State) -> State:
-        index = next(i for i, group in enumerate(state.groups) if group.key == self._grown.key)
-        for _ in range(engine.settings.group_sweeps):
-            state = engine.update_dispersion(engine.sweep_group(state, index, newton_steps=1))
-        return state
-
-    def is_effective(self, trial: State) -> bool:
-        group = trial.group(self._grown.key)
-        if group is None:
-            return False
-        new = np.isin(group.kept, self._new)
-        return bool((group.is_active[:, new].sum(axis=0) >= group.order).any())
+    def run(self, engine: Engine, proposal: Proposal) -> State:
+        return fit_group(engine, proposal, engine.settings.subset_sweeps)
 
     def _room(self, state: State) -> list[int]:
         """Factors of a group that is not in use, else those of any group that are not."""
         order = self.template.factors
-        used = {group.number: group for group in state.groups_of(order.key)}
-        for number in range(order.groups):
-            if number not in used:
-                return list(range(number * order.size, (number + 1) * order.size))
-        for group in used.values():
-            left = sorted(set(group.room) - set(group.kept))
-            if left:
-                return left
-        return []
+        number = free_number(state, order)
+        if number is not None:
+            return list(range(number * order.size, (number + 1) * order.size))
+        left = (sorted(set(own.room) - set(own.kept)) for own in state.groups_of(order.key))
+        return next(filter(None, left), [])
 
-    def _with_factors(self, state: State, room: list[int], found: Finding) -> FactorGroup:
+    def _with_factors(self, state: State, kept: tuple[int, ...], found: Finding) -> FactorGroup:
         """The group with factors for what was found."""
-        kept = self._new = tuple(room[: len(found.coefficients)])
         number = kept[0] // self.template.factors.size
         blocks = tuple(_start_block(block, j, found) for j, block in enumerate(self.template.blocks))
         old = state.group((*self.template.factors.key, number))
