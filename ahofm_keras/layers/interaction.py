@@ -36,8 +36,9 @@ class FactorizedInteraction(keras.layers.Layer):
             position within it.
         transforms: T_j `(M_j, r_j)` of each feature.
         eigenvalues: `(r_j,)` of each feature's penalty in these coordinates.
-        orders: dicts with `order` d, `started`, the number of factors F with a random start, `slots`,
-            the number of factors that there is room for, and `smoothing`, the lambda of each feature.
+        orders: dicts with `order` d, `started`, the number of factors F with a random start,
+            `smoothing`, the lambda of each feature, and `slots`, the number of factors that there is
+            room for, if it is more.
         seed: of the factors' random start.
 
     Call arguments:
@@ -60,7 +61,7 @@ class FactorizedInteraction(keras.layers.Layer):
         self.features = [tuple(feature) for feature in features]
         self.transforms = [np.asarray(transform, float) for transform in transforms]
         self.eigenvalues = [np.asarray(values, float) for values in eigenvalues]
-        self.orders = [dict(order) for order in orders]
+        self.orders = [{"slots": order["started"], **order} for order in orders]
         self.seed = seed
         self.in_use = tuple(order["started"] for order in self.orders)
 
@@ -83,15 +84,16 @@ class FactorizedInteraction(keras.layers.Layer):
             self._speeds.append(speed[:, :, None])
             self._penalties.append(penalty)
         self.factors = [self._add_factors(place) for place in range(len(self.orders))]
-        self.further = [
-            self.add_weight(
+        self.further = {
+            place: self.add_weight(
                 name=f"further_{order['order']}",
                 shape=(count, width, order["slots"] - order["started"]),
                 initializer="zeros",
-                regularizer=QuadraticPenalty(penalty),
+                regularizer=QuadraticPenalty(self._penalties[place]),
             )
-            for order, penalty in zip(self.orders, self._penalties, strict=True)
-        ]
+            for place, order in enumerate(self.orders)
+            if order["slots"] > order["started"]
+        }
 
     def _add_factors(self, place: int) -> Any:
         degree, rank = self.orders[place]["order"], self.orders[place]["started"]
@@ -123,24 +125,32 @@ class FactorizedInteraction(keras.layers.Layer):
 
         0 in the padding and where a factor is not in use.
         """
-        parts = [np.asarray(self.factors[place]), np.asarray(self.further[place])]
-        return np.concatenate(parts, axis=2) * self._speeds[place]
+        factors = np.asarray(self.factors[place])
+        if place in self.further:
+            factors = np.concatenate([factors, np.asarray(self.further[place])], axis=2)
+        return factors * self._speeds[place]
 
     def assign_coordinates(self, place: int, values: np.ndarray) -> None:
         """Set the factors of one order from Demmler-Reinsch coordinates, all of them or the first."""
         speed, rank = self._speeds[place], self.orders[place]["started"]
         weights = values / np.where(speed > 0, speed, 1.0)
         self.factors[place].assign(weights[:, :, :rank])
-        further = self.further[place]
-        further.assign(fill_room(weights[:, :, rank:], tuple(further.shape), 2))
+        self._fill(place, weights[:, :, rank:])
         self.refresh()
+
+    def _fill(self, place: int, given: np.ndarray) -> None:
+        """Set the further factors of one order; 0 where none are given."""
+        shape = (*given.shape[:2], self.orders[place]["slots"] - self.orders[place]["started"])
+        filled = fill_room(given, shape, 2)
+        if place in self.further:
+            self.further[place].assign(filled)
 
     def refresh(self) -> None:
         """Look at the weights, after others have set them: up to which factor they are not 0."""
-        used = []
-        for order, further in zip(self.orders, self.further, strict=True):
-            places = np.flatnonzero(np.asarray(further).any(axis=(0, 1)))
-            used.append(order["started"] + int(places.max(initial=-1)) + 1)
+        used = [order["started"] for order in self.orders]
+        for place, further in self.further.items():
+            kept = np.flatnonzero(np.asarray(further).any(axis=(0, 1)))
+            used[place] += int(kept.max(initial=-1)) + 1
         self.in_use = tuple(used)
 
     def set_weights(self, weights: Any) -> None:
@@ -160,9 +170,8 @@ class FactorizedInteraction(keras.layers.Layer):
         """The factors that were in use; 0 for others."""
         for place, factors in enumerate(self.factors):
             factors.assign(np.asarray(store[f"factors_{place}"]))
-            rest, shape = f"further_{place}", tuple(self.further[place].shape)
-            given = np.asarray(store[rest]) if rest in store.keys() else np.zeros((*shape[:2], 0))  # noqa: SIM118
-            self.further[place].assign(fill_room(given, shape, 2))
+            rest, nothing = f"further_{place}", np.zeros((*factors.shape[:2], 0))
+            self._fill(place, np.asarray(store[rest]) if rest in store.keys() else nothing)  # noqa: SIM118
         self.refresh()
 
     def call(self, bases: Sequence[Array]) -> Array:

@@ -138,12 +138,16 @@ class Settings:
 
     # The search for interactions that the ascent missed ---------------------------------------------
 
-    # Functions of a feature that are looked at, and rows at most and at least.
+    # Functions of a feature that are looked at, and rows at least and usually; where products are few,
+    # as many as weak effects need.
     search_functions: int = 5
     search_rows: int = 5000
     search_least_rows: int = 500
-    # Products at most: a search should not take longer than a few sweeps. And functions of all features.
+    search_most_rows: int = 100_000
+    # Products of all rows, at most and usually: a search should not take longer than a few sweeps. And
+    # functions of all features.
     search_budget: float = 1e10
+    search_usual_budget: float = 2e9
     search_width: int = 2000
     # So many of the strongest subsets are looked at more closely, by so many alternating steps.
     search_candidates: int = 30

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -91,7 +91,8 @@ class InteractionTerm(Term):
             smoothing = learning.smoother.smoothing(places, wanted, spec, "k" in options)
             reached = tuple(map(learning.smoother.reached, places, smoothing))
             fitted.append(Order(order, rank, tuple(smoothing), reached, is_automatic(options)))
-        return cls(spec.label, learning.name(spec.label), tuple(places), tuple(fitted))
+        own = cls(spec.label, learning.name(spec.label), tuple(places), tuple(fitted))
+        return own.with_starts(1)
 
     @classmethod
     def degrees_asked(cls, spec: TermSpec) -> list[float]:
@@ -143,10 +144,10 @@ class InteractionTerm(Term):
     def column_labels(self) -> tuple[str, ...]:
         return tuple(f"{self.label}[{order.order}]" for order in self.orders)
 
-    def with_starts(self, starts: int) -> InteractionTerm:
+    def with_starts(self, starts: int) -> Self:
         return self.with_groups([starts * order.groups_of_fit for order in self.orders])
 
-    def with_groups(self, counts: Sequence[int]) -> InteractionTerm:
+    def with_groups(self, counts: Sequence[int]) -> Self:
         own = zip(self.orders, counts, strict=True)
         return replace(self, orders=tuple(replace(order, groups=count) for order, count in own))
 
@@ -218,7 +219,7 @@ class LinearInteractionTerm(InteractionTerm):
             for order, rank in ranks(spec.options, orders, learning.rows)
         )
         name = learning.name(spec.label)
-        return cls(spec.label, name, tuple(places), fitted, "sp" in spec.options)
+        return cls(spec.label, name, tuple(places), fitted, "sp" in spec.options).with_starts(1)
 
     @classmethod
     def main_effect(cls, spec: TermSpec, feature: Expression, learning: Learning) -> TermSpec:

@@ -113,7 +113,9 @@ def affordable(features: int, order: int, rows: int, settings: Settings) -> tupl
     """Functions of a feature and rows that keep the search within its budget; None if nothing does."""
     for functions in range(settings.search_functions, 0, -1):
         products = (features * functions) ** order / factorial(order)
-        possible = int(min(rows, settings.search_rows, settings.search_budget / products))
+        usual = min(settings.search_rows, settings.search_budget / products)
+        more = min(settings.search_most_rows, settings.search_usual_budget / products)
+        possible = int(min(rows, max(usual, more)))
         enough = possible >= min(rows, settings.search_least_rows)
         if features * functions <= settings.search_width and enough:
             return functions, possible
