@@ -156,6 +156,11 @@ class FactorMoments:
             return np.zeros_like(self.total)
         return self._state[self.order, self.order]
 
+    @property
+    def numbers(self) -> int:
+        """How many numbers it holds."""
+        return sum(int(np.prod(values.shape)) for values in self._state.values())
+
     def add(self, means: np.ndarray, covariances: np.ndarray | None) -> None:
         """Take a feature in: means `(F, n)`, covariances `(F, F, n)`."""
         self._shift(means, covariances, 1.0)

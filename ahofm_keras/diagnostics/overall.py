@@ -227,10 +227,12 @@ def _rank_lines(model: AdditiveModel) -> Iterator[Line]:
         return
     used = {group.source: len(group.kept) for group in Parts(model).groups}
     for order in model.design.layout.only.orders:
+        if order.automatic:
+            continue
         count = used.get(order.key, 0)
         text = (
             f"All factors of {order.label} are in use, F = {order.rank}: its surfaces may need more, "
-            "and bands do not hold what is missing. Raise `F`."
+            'and bands do not hold what is missing. Raise `F`, or let the data choose: `F="auto"`.'
         )
         slots = order.rank * model.starts
         full = count == slots

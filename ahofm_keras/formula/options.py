@@ -98,6 +98,16 @@ def _or_tuple(each: Check) -> Check:
     return check
 
 
+def _or_auto(each: Check) -> Check:
+    """A value, or `"auto"`: as the data asks for."""
+
+    def check(value: Any) -> str | None:
+        reason = None if value == "auto" else each(value)
+        return f'"auto", {reason}' if reason else None
+
+    return check
+
+
 def _or_dict(each: Check) -> Check:
     """A value for all features, or a dict from feature to value."""
 
@@ -153,7 +163,7 @@ def _orders(value: Any) -> str | None:
 
 
 _TRUTH = _one_of(True, False)
-_RANK = _or_tuple(_whole(1))
+_RANK = _or_auto(_or_tuple(_whole(1)))
 _AFM = {
     "F": _RANK,
     "df": _or_dict(_or_tuple(_number(0, strictly=True))),

@@ -27,18 +27,19 @@ class FactorizedInteraction(keras.layers.Layer):
     """All interactions of its features, of one or several orders (the paper's AHOTs).
 
     eta = sum_f e_d(phi_1f, ..., phi_pf), phi_jf = b_j(x_j)' T_j w_jf, for each order d with factors of
-    its own. One weight of shape `(p, r, F)` per order holds them all, padded where bases differ in
-    size. There is room for the factors of further starts, of whose fits the model is the average, in
-    another weight; they are 0, and cost nothing, until a fit of several starts sets them.
+    its own. One weight of shape `(p, r, F)` per order holds those that mini-batches learn, padded where
+    bases differ in size. There is room for more factors, which a fit may find or an average of several
+    fits has, in another weight; they are 0, and cost nothing, until a solver sets them.
 
     Args:
         features: for each feature the position of its `BasisExpansion` among the inputs and its
             position within it.
         transforms: T_j `(M_j, r_j)` of each feature.
         eigenvalues: `(r_j,)` of each feature's penalty in these coordinates.
-        orders: dicts with `order` d, `rank` F and `smoothing`, the lambda of each feature.
+        orders: dicts with `order` d, `started`, the number of factors F with a random start,
+            `smoothing`, the lambda of each feature, and `slots`, the number of factors that there is
+            room for, if it is more.
         seed: of the factors' random start.
-        starts: of how many fits there is room for the factors.
 
     Call arguments:
         bases: list of basis expansions `(p_g, M_g, n)`.
@@ -54,17 +55,15 @@ class FactorizedInteraction(keras.layers.Layer):
         eigenvalues: Sequence[Any],
         orders: Sequence[dict[str, Any]],
         seed: int = 0,
-        starts: int = 1,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.features = [tuple(feature) for feature in features]
         self.transforms = [np.asarray(transform, float) for transform in transforms]
         self.eigenvalues = [np.asarray(values, float) for values in eigenvalues]
-        self.orders = [dict(order) for order in orders]
+        self.orders = [{"slots": order["started"], **order} for order in orders]
         self.seed = seed
-        self.starts = starts
-        self.starts_in_use = 1
+        self.in_use = tuple(order["started"] for order in self.orders)
 
     def build(self, bases_shape: Any) -> None:
         width = max(map(len, self.eigenvalues))
@@ -85,19 +84,19 @@ class FactorizedInteraction(keras.layers.Layer):
             self._speeds.append(speed[:, :, None])
             self._penalties.append(penalty)
         self.factors = [self._add_factors(place) for place in range(len(self.orders))]
-        self.further = [
-            self.add_weight(
+        self.further = {
+            place: self.add_weight(
                 name=f"further_{order['order']}",
-                shape=(count, width, (self.starts - 1) * order["rank"]),
+                shape=(count, width, order["slots"] - order["started"]),
                 initializer="zeros",
-                regularizer=QuadraticPenalty(penalty),
+                regularizer=QuadraticPenalty(self._penalties[place]),
             )
-            for order, penalty in zip(self.orders, self._penalties, strict=True)
-            if self.starts > 1
-        ]
+            for place, order in enumerate(self.orders)
+            if order["slots"] > order["started"]
+        }
 
     def _add_factors(self, place: int) -> Any:
-        degree, rank = self.orders[place]["order"], self.orders[place]["rank"]
+        degree, rank = self.orders[place]["order"], self.orders[place]["started"]
         speed, penalty = self._speeds[place][:, :, 0], self._penalties[place]
         # The variance of each phi at which the whole order starts with variance _START_VARIANCE: there
         # are C(p, d) F products of d factors.
@@ -111,37 +110,48 @@ class FactorizedInteraction(keras.layers.Layer):
         )
 
     def coefficients(self, place: int) -> Array:
-        """Coefficients of the basis functions of all factors in use of one order, `(p, M, K F)`."""
+        """Coefficients of the basis functions of all factors in use of one order, `(p, M, F)`."""
         transform = ops.cast(self._to_coefficients[place], self.compute_dtype)
-        factors = self.factors[place]
-        if self.starts_in_use > 1:
-            used = (self.starts_in_use - 1) * self.orders[place]["rank"]
-            factors = ops.concatenate([factors, self.further[place][:, :, :used]], axis=2)
+        factors, more = self.factors[place], self._further_in_use(place)
+        if more:
+            factors = ops.concatenate([factors, self.further[place][:, :, :more]], axis=2)
         return ops.matmul(transform, factors)
 
-    def coordinates(self, place: int) -> np.ndarray:
-        """The factors of all starts of one order in Demmler-Reinsch coordinates, `(p, r, K F)`.
+    def _further_in_use(self, place: int) -> int:
+        return int(self.in_use[place] - self.orders[place]["started"])
 
-        0 in the padding and where a start is not in use.
+    def coordinates(self, place: int) -> np.ndarray:
+        """All factors of one order in Demmler-Reinsch coordinates, `(p, r, slots)`.
+
+        0 in the padding and where a factor is not in use.
         """
-        parts = [np.asarray(self.factors[place]), *map(np.asarray, self.further[place : place + 1])]
-        return np.concatenate(parts, axis=2) * self._speeds[place]
+        factors = np.asarray(self.factors[place])
+        if place in self.further:
+            factors = np.concatenate([factors, np.asarray(self.further[place])], axis=2)
+        return factors * self._speeds[place]
 
     def assign_coordinates(self, place: int, values: np.ndarray) -> None:
-        """Set the factors of one order from Demmler-Reinsch coordinates, of all starts or the first."""
-        speed, rank = self._speeds[place], self.orders[place]["rank"]
+        """Set the factors of one order from Demmler-Reinsch coordinates, all of them or the first."""
+        speed, rank = self._speeds[place], self.orders[place]["started"]
         weights = values / np.where(speed > 0, speed, 1.0)
         self.factors[place].assign(weights[:, :, :rank])
-        for further in self.further[place : place + 1]:
-            further.assign(fill_room(weights[:, :, rank:], tuple(further.shape), 2))
+        self._fill(place, weights[:, :, rank:])
         self.refresh()
 
+    def _fill(self, place: int, given: np.ndarray) -> None:
+        """Set the further factors of one order; 0 where none are given."""
+        shape = (*given.shape[:2], self.orders[place]["slots"] - self.orders[place]["started"])
+        filled = fill_room(given, shape, 2)
+        if place in self.further:
+            self.further[place].assign(filled)
+
     def refresh(self) -> None:
-        """Look at the weights, after others have set them: which starts hold factors that are not 0."""
-        self.starts_in_use = 1
-        for further, order in zip(self.further, self.orders, strict=False):
-            used = np.flatnonzero(np.asarray(further).any(axis=(0, 1)))
-            self.starts_in_use = max([self.starts_in_use, *(2 + used // order["rank"]).tolist()])
+        """Look at the weights, after others have set them: up to which factor they are not 0."""
+        used = [order["started"] for order in self.orders]
+        for place, further in self.further.items():
+            kept = np.flatnonzero(np.asarray(further).any(axis=(0, 1)))
+            used[place] += int(kept.max(initial=-1)) + 1
+        self.in_use = tuple(used)
 
     def set_weights(self, weights: Any) -> None:
         """Keras' own."""
@@ -149,25 +159,19 @@ class FactorizedInteraction(keras.layers.Layer):
         self.refresh()
 
     def save_own_variables(self, store: Any) -> None:
-        """The factors of the starts in use."""
-        further = self.starts_in_use - 1
-        for place, order in enumerate(self.orders):
+        """The factors in use."""
+        for place in range(len(self.orders)):
             store[f"factors_{place}"] = np.asarray(self.factors[place])
-            if further:
-                store[f"further_{place}"] = np.asarray(self.further[place])[
-                    ..., : further * order["rank"]
-                ]
+            more = self._further_in_use(place)
+            if more:
+                store[f"further_{place}"] = np.asarray(self.further[place])[..., :more]
 
     def load_own_variables(self, store: Any) -> None:
-        """The factors of the starts that were in use; 0 for others."""
+        """The factors that were in use; 0 for others."""
         for place, factors in enumerate(self.factors):
             factors.assign(np.asarray(store[f"factors_{place}"]))
-            rest = f"further_{place}"
-            shape = (*factors.shape[:2], (self.starts - 1) * factors.shape[2])
-            given = np.asarray(store[rest]) if rest in store.keys() else np.zeros((*shape[:2], 0))  # noqa: SIM118
-            filled = fill_room(given, shape, 2)
-            for further in self.further[place : place + 1]:
-                further.assign(filled)
+            rest, nothing = f"further_{place}", np.zeros((*factors.shape[:2], 0))
+            self._fill(place, np.asarray(store[rest]) if rest in store.keys() else nothing)  # noqa: SIM118
         self.refresh()
 
     def call(self, bases: Sequence[Array]) -> Array:
@@ -200,7 +204,6 @@ class FactorizedInteraction(keras.layers.Layer):
             "eigenvalues": [values.tolist() for values in self.eigenvalues],
             "orders": self.orders,
             "seed": self.seed,
-            "starts": self.starts,
         }
 
 

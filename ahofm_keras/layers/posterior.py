@@ -131,6 +131,11 @@ class Posterior(keras.layers.Layer):
         self.is_known = float(self.dispersion) > 0
         self.groups_in_use = min(max(int(self.used), 1), self.groups)
 
+    @property
+    def in_use(self) -> int:
+        """Of how many groups it computes variances."""
+        return self.groups_in_use
+
     def set_weights(self, weights: Any) -> None:
         """Keras' own."""
         super().set_weights(weights)

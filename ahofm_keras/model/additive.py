@@ -106,7 +106,7 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
         self._fits = FitState(self.fitted_layers(), interactions, self.posterior, last)
         response = Expression.from_json(state["response"])
         self._reader = RowReader(design, self.family, response, extrapolation, Encoder(graph))
-        self._outputs = predicting.Outputs(graph, design, posterior, self._fits.starts_in_use)
+        self._outputs = predicting.Outputs(graph, design, posterior, self._fits.in_use)
         self.built = True
         self.compile()
 
@@ -220,7 +220,7 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
         super().set_weights(weights)
         self._fits.refresh()
 
-    # Keras' own functions are traced again where other starts are in use.
+    # Keras' own functions are traced again where other factors are in use.
 
     def make_train_function(self, force: bool = False) -> Any:
         return super().make_train_function(force or self._fits.is_traced_anew("train"))

@@ -12,13 +12,13 @@ from ahofm_keras.model.fit_result import FitResult, Sample, hash_weights
 
 
 class FitState:
-    """The last fit of a model, some of its rows, and how many starts are in use.
+    """The last fit of a model, some of its rows, and how many factors are in use.
 
     A plain object, in which Keras does not look for layers and variables.
 
     Args:
         fitted: the layers whose weights a fit sets.
-        interactions: those of them that have room for several starts.
+        interactions: those of them that have room for further factors.
         posterior: of the model, or None.
         last: the fit that a file tells of, or None.
     """
@@ -81,13 +81,12 @@ class FitState:
     def starts(self) -> int:
         """Number of fits whose factors the model has, side by side."""
         if self._posterior is not None and self._posterior.is_known:
-            return self._posterior.groups_in_use
-        return max((layer.starts_in_use for layer in self._interactions), default=1)
+            return int(self._posterior.fits)
+        return 1
 
-    def starts_in_use(self) -> tuple[int, ...]:
-        """Of each layer that has room for several: it leaves the others out of what it computes."""
-        used = [layer.starts_in_use for layer in self._interactions]
-        return (*used, *([] if self._posterior is None else [self._posterior.groups_in_use]))
+    def in_use(self) -> tuple[Any, ...]:
+        """Of each layer that has room for more factors: it leaves others out of what it computes."""
+        return tuple(layer.in_use for layer in self._with_room())
 
     def refresh(self) -> None:
         """Let the layers look at their weights, after others have set them."""
@@ -98,7 +97,7 @@ class FitState:
         return self._interactions + ([] if self._posterior is None else [self._posterior])
 
     def is_traced_anew(self, function: str) -> bool:
-        """Whether other starts are in use than when a function was traced last; it is traced now."""
-        used = self.starts_in_use()
+        """Whether other factors are in use than when a function was traced last; it is traced now."""
+        used = self.in_use()
         before, self._traced[function] = self._traced.get(function), used
         return before != used

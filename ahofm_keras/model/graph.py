@@ -266,18 +266,18 @@ def count_posterior(design: Design) -> int:
     total = sum(layout.size**2 for layout in design.layout.values())
     means = design.function_means()
     for order in design.orders:
-        shapes = factor_shapes(_order(order, means), order.starts)
+        shapes = factor_shapes(_order(order, means), order.groups)
         total += sum(prod(shape) for shape in shapes.values())
     return total
 
 
-def build_posterior(graph: Graph, design: Design, groups: int) -> tuple[Posterior, Tensor]:
+def build_posterior(graph: Graph, design: Design, starts: int) -> tuple[Posterior, Tensor]:
     """The layer that holds the posterior of all coefficients, and the variance of the predictor.
 
     Args:
         graph: of the model.
         design: of the model.
-        groups: of factors of an order that there is room for.
+        starts: of how many fits there is room for the factors.
     """
     layout, means = design.layout.only, design.function_means()
     interactions = [
@@ -288,7 +288,7 @@ def build_posterior(graph: Graph, design: Design, groups: int) -> tuple[Posterio
         layout.intercept,
         [span.block.describe(graph.bases.place) for span in layout.spans],
         interactions,
-        groups,
+        max((order.groups for order in design.with_starts(starts).orders), default=1),
         name="posterior",
     )
     return layer, layer(graph.bases.tensors, graph.columns)
@@ -300,7 +300,7 @@ def _order(order: InteractionOrder, means: Mapping[int, np.ndarray]) -> dict[str
     centred = all(np.linalg.norm(mean) < CENTRED for mean in own)
     return {
         "order": order.order,
-        "rank": order.rank,
+        "rank": order.size,
         "transforms": [feature.transform for feature in order.features],
         "widths": [feature.basis.width for feature in order.features],
         "means": [] if centred else own,

@@ -44,7 +44,7 @@ class Outputs:
         graph: of the model.
         design: of the model.
         posterior: layer of the model and tensor `(n, 2)` of its variances; None where there is none.
-        starts_in_use: of each layer that has room for several; they leave others out.
+        in_use: factors of each layer that has room for more; they leave others out.
     """
 
     def __init__(
@@ -52,9 +52,9 @@ class Outputs:
         graph: Graph,
         design: Design,
         posterior: tuple[Posterior | None, Any],
-        starts_in_use: Callable[[], tuple[int, ...]],
+        in_use: Callable[[], tuple[Any, ...]],
     ) -> None:
-        self._starts_in_use = starts_in_use
+        self._in_use = in_use
         self._graph = graph
         self._design = design
         self._posterior, self._variances = posterior
@@ -120,7 +120,7 @@ class Outputs:
 
     def _function(self, name: str) -> Any:
         """Traced once, for any number of rows: tracing takes longer than a prediction."""
-        key = name, self._starts_in_use()
+        key = name, self._in_use()
         if key not in self._functions:
             encoded = self._graph.encoded
             function = keras.Function(encoded, getattr(self, name)())

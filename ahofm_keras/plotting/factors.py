@@ -136,7 +136,9 @@ def _groups(parts: Parts, variable: int, order: int | None) -> Iterator[tuple[st
     layout = parts.model.design.layout.only
     for group in parts.groups:
         if group.kind == FACTORS and variable in group.members and order in (None, group.order):
-            slots = layout.orders[layout.order_index[group.source]].rank * parts.model.starts
+            own = layout.orders[layout.order_index[group.source]]
+            # Of a rank that the data chose nothing was switched off that was asked for.
+            slots = len(group.scale) if own.automatic else own.rank * parts.model.starts
             yield labels[group.source[0]], slots, group
 
 

@@ -9,12 +9,13 @@ from itertools import count
 
 import numpy as np
 
-from ahofm_keras.solvers.blocks import make_groups
 from ahofm_keras.solvers.damping import damped
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.moves import try_moves
 from ahofm_keras.solvers.moves.drop_idle import DropIdle
 from ahofm_keras.solvers.moves.grow import Grow
+from ahofm_keras.solvers.moves.grow_group import GrowGroup
+from ahofm_keras.solvers.moves.move import Move
 from ahofm_keras.solvers.moves.prune import PruneFactors
 from ahofm_keras.solvers.state import Rough, State
 from ahofm_keras.solvers.steps import Reached, Steps, announced, finish
@@ -33,9 +34,10 @@ def complete(engine: Engine, state: State) -> Steps:
 
 def grow(engine: Engine, state: State) -> Steps:
     """Search every order until nothing is left in it."""
-    given = engine.design, engine.total_weight, engine.variational, engine.settings
-    orders = make_groups(*given, rank=1)
-    return (yield from try_moves(engine, state, [Grow(template) for template in orders]))
+    orders = engine.design.layout.only.orders
+    moves: list[Move] = [Grow(engine.make_group(order, rank=1)) for order in orders]
+    moves += [GrowGroup(order) for order in orders if order.groups > 1]
+    return (yield from try_moves(engine, state, moves))
 
 
 def settle(engine: Engine, state: State) -> Steps:

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from ahofm_keras.solvers import tasks
 from ahofm_keras.solvers.blocks import FactorBlock, FactorGroup, LinearBlock, Spread
@@ -60,9 +58,8 @@ def average_states(states: Sequence[State], bounds: Sequence[float], design: Des
     """
     groups = []
     for order in design.layout.only.orders:
-        found = [state.group(order.key) for state in states]
-        if any(group is not None for group in found):
-            groups.append(_average_groups(found, order))
+        found = [group for state in states for group in state.groups_of(order.key)]
+        groups += [_scaled(group, order, number, len(states)) for number, group in enumerate(found)]
     dispersion = float(np.mean([state.dispersion for state in states]))
     linear = _average_linear([state.linear for state in states], dispersion, states[-1].gram)
     return replace(
@@ -88,19 +85,15 @@ def _average_linear(blocks: Sequence[LinearBlock], dispersion: float, gram: np.n
     )
 
 
-def _average_groups(groups: Sequence[FactorGroup | None], order: InteractionOrder) -> FactorGroup:
-    """The factors of all fits side by side; a fit that switched an order off adds none."""
-    found = [(start, group) for start, group in enumerate(groups) if group is not None]
-    first = found[0][1]
-    kept = tuple(start * order.rank + factor for start, group in found for factor in group.kept)
-    blocks = tuple(
-        _average_blocks([group.blocks[j] for _, group in found], len(groups), order.order)
-        for j in range(len(first.blocks))
-    )
-    return FactorGroup(order, kept, blocks)
+def _scaled(group: FactorGroup, order: InteractionOrder, number: int, fits: int) -> FactorGroup:
+    """A group of one of several fits as a group of their average."""
+    size = order.size
+    kept = tuple(number * size + factor % size for factor in group.kept)
+    blocks = tuple(_scaled_block(block, fits, order.order) for block in group.blocks)
+    return FactorGroup(order, number, kept, blocks)
 
 
-def _average_blocks(blocks: Sequence[FactorBlock], fits: int, order: int) -> FactorBlock:
+def _scaled_block(block: FactorBlock, fits: int, order: int) -> FactorBlock:
     """The factors of one feature.
 
     With factors of size s = K^(-1/d) and covariances c V, a fit adds s^(2 (d - 1)) c to the variance of
@@ -109,13 +102,9 @@ def _average_blocks(blocks: Sequence[FactorBlock], fits: int, order: int) -> Fac
     """
     size = fits ** (-1 / order)
     spread = size ** (-2 * (order - 1)) / fits
-    prior = reduce(lambda left, right: left.beside(right), (block.prior for block in blocks))
-    covariance = spread * block_diag(*(block.covariance for block in blocks))
-    edf = np.concatenate([block.edf for block in blocks]) / fits
     return replace(
-        blocks[0],
-        prior=prior,
-        mean=size * np.concatenate([block.mean for block in blocks]),
-        spread=Spread(covariance, edf),
+        block,
+        mean=size * block.mean,
+        spread=Spread(spread * block.covariance, block.edf / fits),
         variational=False,
     )

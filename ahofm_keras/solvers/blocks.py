@@ -225,6 +225,11 @@ class FactorBlock(Block):
         """Which factors are not switched off."""
         return self.factor_edf > self.prior.settings.active_edf
 
+    @property
+    def is_off(self) -> bool:
+        """Whether all factors are switched off for good: the block adds nothing."""
+        return bool(self.prior.at_the_end.all())
+
     def known(self, mean: np.ndarray, covariance: np.ndarray) -> FactorBlock:
         """The block with a posterior from elsewhere."""
         _, log_determinant = np.linalg.slogdet(covariance)
@@ -275,28 +280,36 @@ class FactorBlock(Block):
         return blocks.swapaxes(1, 2).reshape(size, size), (rhs @ transform).reshape(-1)
 
 
-# Name of the term, and which of its orders.
-GroupKey = tuple[str, int]
+# Name of the term, which of its orders, and which group of that.
+GroupKey = tuple[str, int, int]
 
 
 @dataclass(frozen=True, eq=False)
 class FactorGroup:
-    """One order of one interaction term.
+    """Some factors of one order of one interaction term, which covary; those of other groups do not.
 
     Args:
         factors: of the design.
-        kept: which of the order's factors the blocks hold; the others were switched off.
+        number: of the group.
+        kept: which of the order's factors the blocks hold; the others of the group are not in use.
         blocks: one per feature.
     """
 
     factors: InteractionOrder
+    number: int
     kept: tuple[int, ...]
     blocks: tuple[FactorBlock, ...]
 
     @property
     def key(self) -> GroupKey:
-        """Which order of which term it is."""
-        return self.factors.key
+        """Which group of which order of which term it is."""
+        return *self.factors.key, self.number
+
+    @property
+    def room(self) -> range:
+        """The order's factors that the group may hold."""
+        size = self.factors.size
+        return range(self.number * size, (self.number + 1) * size)
 
     @property
     def order(self) -> int:
@@ -375,23 +388,36 @@ def count_factor_blocks(design: Design) -> int:
 
 
 def make_groups(
-    design: Design, rows: float, variational: bool, settings: Settings, rank: int | None = None
+    design: Design, rows: float, variational: bool, settings: Settings
 ) -> tuple[FactorGroup, ...]:
-    """All orders of all interaction terms before a fit."""
-    groups = []
-    for order in design.layout.only.orders:
-        count, blocks = rank or order.slots, []
-        for position, feature, smoothing in zip(
-            order.positions, order.features, order.smoothing, strict=True
-        ):
-            penalties = margin_penalties([feature.eigenvalues], pure=True)
-            least = (least_smoothing(feature, rows, settings.gap_reach),)
-            start = PriorStart(
-                penalties, (smoothing,), rows, variational, order.fixed, least=least,
-                settings=settings,
-            )  # fmt: skip
-            prior, size = make_prior([start] * count, rows, settings), count * penalties.shape[1]
-            nothing = Spread.nothing(size)
-            blocks.append(FactorBlock(prior, np.zeros(size), nothing, feature, position, variational))
-        groups.append(FactorGroup(order, tuple(range(count)), tuple(blocks)))
-    return tuple(groups)
+    """All groups of all orders of all interaction terms before a fit."""
+    return tuple(
+        make_group(order, number, rows, variational, settings)
+        for order in design.layout.only.orders
+        for number in range(order.groups)
+    )
+
+
+def make_group(
+    order: InteractionOrder,
+    number: int,
+    rows: float,
+    variational: bool,
+    settings: Settings,
+    rank: int | None = None,
+) -> FactorGroup:
+    """A group of an order before a fit, with all factors that it has room for or so many."""
+    count, blocks = rank or order.size, []
+    for position, feature, smoothing in zip(
+        order.positions, order.features, order.smoothing, strict=True
+    ):
+        penalties = margin_penalties([feature.eigenvalues], pure=True)
+        least = (least_smoothing(feature, rows, settings.gap_reach),)
+        start = PriorStart(
+            penalties, (smoothing,), rows, variational, order.fixed, least=least, settings=settings
+        )
+        prior, size = make_prior([start] * count, rows, settings), count * penalties.shape[1]
+        nothing = Spread.nothing(size)
+        blocks.append(FactorBlock(prior, np.zeros(size), nothing, feature, position, variational))
+    kept = tuple(number * order.size + factor for factor in range(count))
+    return FactorGroup(order, number, kept, tuple(blocks))

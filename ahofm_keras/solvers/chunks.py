@@ -15,6 +15,7 @@ from ahofm_keras.solvers.blocks import FactorBlock, FactorGroup, GroupKey
 from ahofm_keras.solvers.gram import CellBasis
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.solvers.kernels import GroupMoments, Kernels, Sums
+from ahofm_keras.solvers.settings import Settings
 from ahofm_keras.solvers.state import Rough, State, Working
 from ahofm_keras.terms import Design
 
@@ -47,16 +48,41 @@ class Response:
 
 @dataclass
 class _GroupOnRows:
-    """Moments of a factor group, and the blocks that are in them; None where a feature was taken out."""
+    """Moments of a factor group, and the blocks that are in them; None where a feature was taken out.
 
-    moments: GroupMoments
+    Args:
+        moments: None where they were let go and only what they sum to is left.
+        blocks: of the features.
+        sums: mean and variance of the sum of the group's products, where they were let go.
+    """
+
+    moments: GroupMoments | None
     blocks: list[FactorBlock | None]
+    sums: tuple[np.ndarray, np.ndarray] | None = None
 
     def may_become(self, group: FactorGroup) -> bool:
         """Whether nothing has to be taken out to reach the group."""
+        return self.moments is not None and self._agrees(group, None)
+
+    def is_of(self, group: FactorGroup) -> bool:
+        """Whether it is what it would become, and sums are all that is left of it."""
+        return self.sums is not None and self._agrees(group)
+
+    def _agrees(self, group: FactorGroup, *others: None) -> bool:
         return len(self.blocks) == len(group.blocks) and all(
-            own is None or own is block for own, block in zip(self.blocks, group.blocks, strict=True)
+            own in others or own is block for own, block in zip(self.blocks, group.blocks, strict=True)
         )
+
+    @property
+    def numbers(self) -> int:
+        """Size of the moments."""
+        return 0 if self.moments is None else self.moments.numbers
+
+    def let_go(self) -> None:
+        """Keep sums alone; of a group without one of its features not even these."""
+        if self.moments is not None and None not in self.blocks:
+            self.sums = self.moments.total.copy(), self.moments.variance.copy()
+        self.moments = None
 
 
 @dataclass
@@ -75,6 +101,7 @@ class Chunk:
         bases: of the features.
         response: as a whole.
         kernels: loops over rows.
+        most_numbers: of moments that are kept; those of other groups are computed when they are needed.
     """
 
     index: int
@@ -85,6 +112,7 @@ class Chunk:
     bases: list[CellBasis]
     response: Response
     kernels: Kernels
+    most_numbers: float
     _linear: tuple[np.ndarray, np.ndarray] | None = None
     _groups: dict[GroupKey, _GroupOnRows] = field(default_factory=dict)
     _working: list[tuple[Working, np.ndarray, np.ndarray]] = field(default_factory=list)
@@ -100,16 +128,38 @@ class Chunk:
 
     def moments(self, group: FactorGroup) -> GroupMoments:
         """Moments of a group, all features in."""
-        held = self._groups.get(group.key)
+        held = self._groups.pop(group.key, None)
         if held is None or not held.may_become(group):
             variational = all(block.variational for block in group.blocks)
             moments = self.kernels.start_moments(group.order, group.rank, len(self.y), variational)
-            held = self._groups[group.key] = _GroupOnRows(moments, [None] * len(group.blocks))
+            held = _GroupOnRows(moments, [None] * len(group.blocks))
+        self._groups[group.key] = held  # the last: those that were not used for the longest come first
+        self._make_room()
+        assert held.moments is not None
         for feature, block in enumerate(group.blocks):
             if held.blocks[feature] is None:
-                held.moments.put_in(block.posterior, self.bases[block.position])
+                if not block.is_off:
+                    held.moments.put_in(block.posterior, self.bases[block.position])
                 held.blocks[feature] = block
         return held.moments
+
+    def _make_room(self) -> None:
+        """Let go of moments, but for those of the last group, until the rest are few enough."""
+        total = sum(held.numbers for held in self._groups.values())
+        for held in list(self._groups.values())[:-1]:
+            if total <= self.most_numbers:
+                break
+            total -= held.numbers
+            held.let_go()
+
+    def sums(self, group: FactorGroup) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of the sum of all products of a group."""
+        held = self._groups.get(group.key)
+        if held is not None and held.is_of(group):
+            assert held.sums is not None
+            return held.sums
+        moments = self.moments(group)
+        return moments.total, moments.variance
 
     def fit(self, state: State | Working) -> np.ndarray:
         """Mean of the predictor in the model's scale, without offset."""
@@ -117,7 +167,7 @@ class Chunk:
             del self._groups[key]
         total = self.linear_fit(state)
         for group in state.groups:
-            total = total + self.moments(group).total
+            total = total + self.sums(group)[0]
         return total
 
     def evaluate(self, state: State | Working) -> np.ndarray:
@@ -126,7 +176,8 @@ class Chunk:
         for group in state.groups:
             moments = self.kernels.start_moments(group.order, group.rank, len(self.y), False)
             for block in group.blocks:
-                moments.put_in(block.posterior, self.bases[block.position])
+                if not block.is_off:
+                    moments.put_in(block.posterior, self.bases[block.position])
             total = total + moments.total
         return total
 
@@ -138,8 +189,8 @@ class Chunk:
         """Leave a feature of a group out; the sums of its block."""
         group = state.groups[index]
         target, weight = self.working(state)
-        moments = self.moments(group)
-        rest = target - (self.fit(state) - moments.total)
+        fit, moments = self.fit(state), self.moments(group)
+        rest = target - (fit - moments.total)
         sums = moments.take_out(feature, group.blocks, self.bases, rest, weight)
         self._groups[group.key].blocks[feature] = None
         return sums
@@ -164,7 +215,8 @@ class Chunk:
     def _predictors(self, at: Working) -> np.ndarray:
         """Predictor of each row at which it is linearised: a rough one where its own has no mean."""
         known = all(
-            (held := self._groups.get(group.key)) is not None and held.may_become(group)
+            (held := self._groups.get(group.key)) is not None
+            and (held.may_become(group) or held.is_of(group))
             for group in at.groups
         )
         response, family = self.response, self.response.family
@@ -198,12 +250,12 @@ def count_cores() -> int:
 
 
 def read_chunks(
-    design: Design, rows: Rows, response: Response, kernels: Kernels, chunk_rows: int
+    design: Design, rows: Rows, response: Response, kernels: Kernels, settings: Settings
 ) -> Iterator[Chunk]:
     """Encoded rows, chunk by chunk."""
     places, columns, offset = rows.encoded.positions, rows.encoded.columns, rows.encoded.offset
     weight = np.ones(len(rows)) if rows.weight is None else np.asarray(rows.weight, float)
-    count = count_chunks(len(rows), kernels.shared_rows, chunk_rows)
+    count = count_chunks(len(rows), kernels.shared_rows, settings.chunk_rows)
     bounds = np.linspace(0, len(rows), count + 1).astype(int)
     for index, (start, stop) in enumerate(pairwise(bounds)):
         part = slice(start, stop)
@@ -220,4 +272,5 @@ def read_chunks(
             bases,
             response,
             kernels,
+            settings.moment_numbers / count,
         )

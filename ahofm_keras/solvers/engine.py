@@ -16,8 +16,10 @@ from ahofm_keras.families import Family
 from ahofm_keras.solvers import tasks
 from ahofm_keras.solvers.blocks import (
     Block,
+    FactorGroup,
     SolvedSpread,
     count_factor_blocks,
+    make_group,
     make_groups,
     make_linear_block,
 )
@@ -29,7 +31,7 @@ from ahofm_keras.solvers.priors import System, switch_off
 from ahofm_keras.solvers.settings import Settings, current_settings
 from ahofm_keras.solvers.state import Rough, State, Working
 from ahofm_keras.solvers.store import InMemoryRows, RowStore, Task
-from ahofm_keras.terms import Design
+from ahofm_keras.terms import Design, InteractionOrder
 
 
 class Engine:
@@ -94,6 +96,13 @@ class Engine:
         given = self.design, self.total_weight, self.variational, self.settings
         return State(1.0, make_linear_block(*given), make_groups(*given))
 
+    def make_group(
+        self, order: InteractionOrder, number: int = 0, rank: int | None = None
+    ) -> FactorGroup:
+        """A group of an order before a fit."""
+        given = self.total_weight, self.variational, self.settings
+        return make_group(order, number, *given, rank=rank)
+
     # Working response and weights ---------------------------------------------------------------
 
     def linearise(self, state: State, rough: Rough = Rough.NONE) -> State:
@@ -121,10 +130,18 @@ class Engine:
             log_prior_odds: a factor of a feature that the evidence gains less from is switched off.
         """
         state = state.keeping(conceded=0.0, stalled=0)
-        for index, group in enumerate(state.groups):
-            for feature in range(len(group.blocks)):
-                state = self.update_factors(state, index, feature, newton_steps, log_prior_odds)
+        for index in range(len(state.groups)):
+            state = self.sweep_group(state, index, newton_steps, log_prior_odds)
         return self.update_dispersion(self.update_linear(state, newton_steps, prune_linear))
+
+    def sweep_group(
+        self, state: State, index: int, newton_steps: int = 0, log_prior_odds: float = 0.0
+    ) -> State:
+        """All blocks of one group once, but those that are switched off for good."""
+        for feature, block in enumerate(state.groups[index].blocks):
+            if not block.is_off:
+                state = self.update_factors(state, index, feature, newton_steps, log_prior_odds)
+        return state
 
     def update_linear(self, state: State, newton_steps: int = 0, prune: bool = False) -> State:
         """Intercept, linear terms, smooths and tensor products, jointly.

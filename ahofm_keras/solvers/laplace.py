@@ -39,11 +39,16 @@ def write_laplace(model: Any, job: FitJob) -> None:
     """Find the posterior at the model's weights and leave it in the model."""
     engine = make_engine(model, job, variational=False)
     state = engine.linearise(read_weights(model, engine.start()))
-    write_posterior(model, engine, _with_posterior(engine, state))
+    fits = int(model.posterior.fits)
+    write_posterior(model, engine, _with_posterior(engine, state, fits), fits)
 
 
-def _with_posterior(engine: Engine, state: State) -> State:
-    """Put covariances beside the means of all blocks."""
+def _with_posterior(engine: Engine, state: State, fits: int) -> State:
+    """Put covariances beside the means of all blocks.
+
+    The factors of several fits that were averaged stand for each other: with those of the others fixed,
+    each has the whole variance. It has its share of it.
+    """
     given = engine.design, engine.total_weight
     linear = make_linear_block(*given, False, engine.settings)
     groups = make_groups(*given, True, engine.settings)
@@ -63,9 +68,8 @@ def _with_posterior(engine: Engine, state: State) -> State:
     for index, (group, grams) in enumerate(zip(groups, curvatures, strict=True)):
         for feature, (block, gram) in enumerate(zip(group.blocks, grams, strict=True)):
             own = _solved(block, state.groups[index].blocks[feature], gram, dispersion)
-            covariance = _within_starts(own.covariance, gram, engine.design.starts)
-            spread = Spread(covariance, own.edf, own.spread.log_determinant, own.spread.price)
-            state = state.with_factors(index, feature, replace(own, spread=spread))
+            share = Spread(own.covariance / fits, own.edf / fits)
+            state = state.with_factors(index, feature, replace(own, spread=share))
     return state
 
 
@@ -78,25 +82,6 @@ def _solved(block: B, at: Block, gram: np.ndarray, dispersion: float) -> B:
     """A block's curvature, at the mean of another."""
     solution = block.prior.solve(System(gram, np.zeros(len(gram)), 1.0))
     return replace(block.solved(solution, dispersion, gram), mean=at.mean)
-
-
-def _within_starts(covariance: np.ndarray, gram: np.ndarray, starts: int) -> np.ndarray:
-    """The covariances of the factors of each start alone, as the model holds them.
-
-    Those between starts, whose functions stand for each other, are mostly negative. So the rest is
-    scaled: the variance of the predictor stays what it is in the mean over the training rows, to first
-    order.
-
-    Args:
-        covariance: V of the coefficients of a feature in an order, one start after the other.
-        gram: H, by which tr(V H) is the sum of these variances.
-        starts: number of fits.
-    """
-    if starts == 1:
-        return covariance
-    within = covariance * np.kron(np.eye(starts), np.ones(2 * (len(covariance) // starts,)))
-    total, kept = (float(np.einsum("ij,ij->", v, gram)) for v in (covariance, within))
-    return within * (total / kept) if kept > 0 else within
 
 
 def _dispersion(engine: Engine, state: State, edf: float) -> float:

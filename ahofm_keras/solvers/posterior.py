@@ -27,11 +27,18 @@ def forget_posterior(model: Any) -> None:
         model.posterior.forget()
 
 
-def write_posterior(model: Any, engine: Engine, state: State) -> None:
-    """Covariances, smoothing, degrees of freedom and dispersion -> the model."""
+def write_posterior(model: Any, engine: Engine, state: State, fits: int | None = None) -> None:
+    """Covariances, smoothing, degrees of freedom and dispersion -> the model.
+
+    Args:
+        model: that keeps them.
+        engine: of the fit.
+        state: where it has come.
+        fits: of how many the factors are; by default as the state says.
+    """
     layer, block = model.posterior, state.linear
     layer.forget()
-    fits = len(state.bounds) or 1
+    fits = fits or len(state.bounds) or 1
     layer.fits.assign(fits)
     layer.linear_root.assign(_root(block.covariance))
     layer.smoothing_root.assign(_root(block.smoothing_covariance))
@@ -39,11 +46,10 @@ def write_posterior(model: Any, engine: Engine, state: State) -> None:
     unit = np.log(engine.weight_unit)
     layer.linear_smoothing.assign(_kept(block.prior.smoothing(), unit))
     for place, order in enumerate(engine.design.layout.only.orders):
-        groups = [group for group in state.groups if group.factors.key == order.key]
-        _write_groups(layer, place, groups, unit, fits)
+        _write_groups(layer, place, state.groups_of(order.key), unit, fits)
     # Last, because it says that there is a posterior: an interrupted write leaves none.
-    groups_in_use = len(state.bounds) or engine.design.starts
-    layer.announce(state.dispersion * engine.weight_unit, min(groups_in_use, layer.groups))
+    groups = max((group.number + 1 for group in state.groups), default=1)
+    layer.announce(state.dispersion * engine.weight_unit, groups)
 
 
 def _kept(parameters: np.ndarray, unit: float) -> np.ndarray:

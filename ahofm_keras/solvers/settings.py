@@ -24,6 +24,8 @@ class Settings:
 
     # Rows of a chunk: its moments stay in the cache of a core, its Python takes no time.
     chunk_rows: int = 8192
+    # Moments of all groups of factors on all rows that are kept, 1 GB: others are computed again.
+    moment_numbers: float = 2.0**27
     # Numbers of dense columns of the linear block that are held at once: 32 MB.
     dense_numbers: int = 4_000_000
 
@@ -119,6 +121,11 @@ class Settings:
     moves_off: tuple[str, ...] = ()
     # Sweeps that a proposal has to show what it is worth.
     trial_sweeps: int = 2
+    # Sweeps over a new group alone: of one that starts at random, before its smoothing is chosen and
+    # while it is; and of one that starts where the search found something.
+    group_warm_up: int = 5
+    group_sweeps: int = 10
+    subset_sweeps: int = 6
     # What pruning may cost: a trial has not converged.
     prune_tolerance: float = 0.05
     # The weakest factors are tried, and only what is worth less than so many times its price.
@@ -131,12 +138,16 @@ class Settings:
 
     # The search for interactions that the ascent missed ---------------------------------------------
 
-    # Functions of a feature that are looked at, and rows at most and at least.
+    # Functions of a feature that are looked at, and rows at least and usually; where products are few,
+    # as many as weak effects need.
     search_functions: int = 5
     search_rows: int = 5000
     search_least_rows: int = 500
-    # Products at most: a search should not take longer than a few sweeps. And functions of all features.
+    search_most_rows: int = 100_000
+    # Products of all rows, at most and usually: a search should not take longer than a few sweeps. And
+    # functions of all features.
     search_budget: float = 1e10
+    search_usual_budget: float = 2e9
     search_width: int = 2000
     # So many of the strongest subsets are looked at more closely, by so many alternating steps.
     search_candidates: int = 30

@@ -43,7 +43,7 @@ class State:
     Args:
         dispersion: of the response.
         linear: the linear block.
-        groups: one per order of each interaction term that is not switched off.
+        groups: of factors of the interaction terms, those that are not switched off.
         working: which means rows are linearised at.
         linear_gram: Gram matrix of the linear block at the working weights.
         conceded: what the last sweep gave up of the bound, on purpose, for a simpler model.
@@ -69,7 +69,9 @@ class State:
 
     @property
     def blocks(self) -> list[Block]:
-        return [self.linear, *(block for group in self.groups for block in group.blocks)]
+        """All that are on: of what is switched off for good the posterior is the prior."""
+        factors = (block for group in self.groups for block in group.blocks if not block.is_off)
+        return [self.linear, *factors]
 
     @property
     def gram(self) -> np.ndarray:
@@ -88,15 +90,15 @@ class State:
         return sum(int(group.is_active.sum()) for group in self.groups)
 
     def group(self, key: GroupKey) -> FactorGroup | None:
-        """One order of one term, if it is there."""
+        """One group, if it is there."""
         return next((group for group in self.groups if group.key == key), None)
 
-    def without_group(self, key: GroupKey) -> State:
-        """The state without one order of one term."""
-        return replace(self, groups=tuple(group for group in self.groups if group.key != key))
+    def groups_of(self, order: tuple[str, int]) -> list[FactorGroup]:
+        """All groups of one order of one term."""
+        return [group for group in self.groups if group.factors.key == order]
 
     def with_group(self, group: FactorGroup) -> State:
-        """The state with an order of a term in the place of what was there of it, or at the end."""
+        """The state with a group in the place of what was there of it, or at the end."""
         if self.group(group.key) is None:
             return replace(self, groups=(*self.groups, group))
         groups = (group if own.key == group.key else own for own in self.groups)

@@ -54,7 +54,7 @@ class InMemoryRows(RowStore):
         self.rows = len(rows)
         self.total_weight = float(np.sum(weight))
         self.weighted_rows = int(np.count_nonzero(weight))
-        self.chunks = list(read_chunks(design, rows, response, kernels, settings.chunk_rows))
+        self.chunks = list(read_chunks(design, rows, response, kernels, settings))
 
     def reduce(self, task: Task, state: State, *arguments: Any) -> Any:
         if len(self.chunks) == 1:

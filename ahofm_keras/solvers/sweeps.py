@@ -18,6 +18,7 @@ from ahofm_keras.solvers.progress import SweepLine
 from ahofm_keras.solvers.state import State
 from ahofm_keras.solvers.steps import Reached, Steps
 from ahofm_keras.solvers.weights import write_weights
+from ahofm_keras.terms import Design
 
 Logs = dict[str, float]
 
@@ -33,12 +34,21 @@ def make_engine(
     rows = job.weighted_training()
     rows = rows if chosen is None else rows.take(chosen)
     # Several starts are fitted one by one; only their average fills the room that the model has.
-    design = model.design.with_starts(1 if variational else model.starts)
+    design = model.design.with_starts(1) if variational else _with_groups_in_use(model)
     rows, unit = (rows, 1.0) if model.family.dispersion_known else _with_mean_weight_1(rows)
     return Engine(
         design, model.family, rows, model.shift, model.scale,
         variational=variational, starts=job.restarts + 1, weight_unit=unit, settings=job.settings,
     )  # fmt: skip
+
+
+def _with_groups_in_use(model: Any) -> Design:
+    """The design with the groups of factors that the model has."""
+    counts: dict[str, list[int]] = {}
+    for order in model.design.layout.only.orders:
+        used = model.get_layer(order.name).in_use[order.index]
+        counts.setdefault(order.name, []).append(-(-used // order.size))
+    return model.design.with_groups(counts)
 
 
 def _with_mean_weight_1(rows: Rows) -> tuple[Rows, float]:

@@ -33,7 +33,7 @@ def fit_sums(chunk: Chunk, state: State) -> tuple[float, float]:
     """Weighted sums of squares of the working residuals, and of the variances of interactions."""
     target, weight = chunk.working(state)
     squares = float(weight @ (target - chunk.fit(state)) ** 2)
-    variances = sum(float(weight @ chunk.moments(group).variance) for group in state.groups)
+    variances = sum(float(weight @ chunk.sums(group)[1]) for group in state.groups)
     return squares, float(variances)
 
 

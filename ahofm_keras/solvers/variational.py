@@ -122,7 +122,8 @@ def ascend(engine: Engine, seed: int) -> Steps:
         return (yield from climb(engine, plain))
     # Now the factors, which are 0, count in the dispersion as if they explained their share: it is
     # underestimated, and that helps. Where noise is overestimated factors die before they fit.
-    state = replace(plain, dispersion=1.0, linear=start.linear, groups=state.groups)
+    first = tuple(group for group in state.groups if not group.number)
+    state = replace(plain, dispersion=1.0, linear=start.linear, groups=first)
     state = _fit_linear(engine, engine.linearise(state, Rough.ALL))
     state = draw_factors(state, seed, engine.settings.start_variance)
     state = yield from warm_up(engine, state)

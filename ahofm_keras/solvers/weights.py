@@ -22,8 +22,7 @@ def write_weights(model: Any, state: State) -> None:
     for order in layout.orders:
         layer = model.get_layer(order.name)
         values = np.zeros(layer.coordinates(order.index).shape)
-        group = state.group(order.key)
-        if group is not None:
+        for group in state.groups_of(order.key):
             _fill(values, group)
         layer.assign_coordinates(order.index, values)
 
@@ -40,7 +39,7 @@ def read_weights(model: Any, state: State) -> State:
     for index, group in enumerate(state.groups):
         values = model.get_layer(group.factors.name).coordinates(group.factors.index)
         for j, own in enumerate(group.blocks):
-            mean = values[j, : own.width, : group.rank].T.astype(float).reshape(-1)
+            mean = values[j, : own.width, list(group.kept)].astype(float).reshape(-1)
             state = state.with_factors(index, j, replace(own, mean=mean))
     return state
 

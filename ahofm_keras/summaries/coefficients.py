@@ -54,7 +54,7 @@ def coef(model: AdditiveModel, term: str | None = None, *, interactions: bool = 
     if term is None and interactions:
         orders = list(model.design.layout.only.orders)
     values = [block.values[linear], *(_factor_coefficients(model, order) for order in orders)]
-    labels = [*np.array(block.labels, object)[linear], *_factor_labels(orders, model.starts)]
+    labels = [*np.array(block.labels, object)[linear], *_factor_labels(model, orders)]
     return pd.Series(np.concatenate(values), pd.Index(labels, dtype=object), name="coef")
 
 
@@ -88,7 +88,7 @@ def vcov(model: AdditiveModel, term: str | None = None) -> pd.DataFrame:
     linear, orders = _chosen(model, block, term)
     parts = [block.covariance[linear, linear]] if len(block.labels[linear]) or not orders else []
     parts += [covariance for order in orders for covariance in _factor_covariances(model, order)]
-    labels = pd.Index([*block.labels[linear], *_factor_labels(orders, model.starts)], dtype=object)
+    labels = pd.Index([*block.labels[linear], *_factor_labels(model, orders)], dtype=object)
     return pd.DataFrame(block_diag(*parts), labels, labels)
 
 
@@ -115,11 +115,16 @@ def _chosen(
     raise DataError(f"The model has no term `{label}`.{hint} It has: {listed or 'none'}.")
 
 
-def _factor_labels(orders: list[InteractionOrder], starts: int) -> list[str]:
+def _count_factors(model: AdditiveModel, order: InteractionOrder) -> int:
+    """Factors of an order that are in use, and those before them."""
+    return int(model.get_layer(order.name).in_use[order.index])
+
+
+def _factor_labels(model: AdditiveModel, orders: list[InteractionOrder]) -> list[str]:
     labels = []
     for order in orders:
         for feature in order.features:
-            for factor in range(order.rank * starts):
+            for factor in range(_count_factors(model, order)):
                 labels += function_labels(f"{order.label}.{feature.label}.f{factor + 1}", feature)
     return labels
 
@@ -131,7 +136,7 @@ def _unit(model: AdditiveModel, order: InteractionOrder) -> float:
 
 def _factor_coefficients(model: AdditiveModel, order: InteractionOrder) -> np.ndarray:
     """Coefficients of the basis functions, by feature, factor and function."""
-    factors = order.rank * model.starts
+    factors = _count_factors(model, order)
     coordinates = model.get_layer(order.name).coordinates(order.index)[..., :factors].astype(float)
     parts = []
     for j, feature in enumerate(order.features):
@@ -144,7 +149,7 @@ def _factor_covariances(model: AdditiveModel, order: InteractionOrder) -> list[n
     """Covariance of the coefficients of all factors of each feature, NaN where it is not kept."""
     assert model.posterior is not None
     place = model.design.layout.only.order_index[order.key]
-    slots = np.arange(order.rank * model.starts)
+    slots = np.arange(_count_factors(model, order))
     found = []
     for j, feature in enumerate(order.features):
         size = feature.basis.size

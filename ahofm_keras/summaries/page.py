@@ -148,7 +148,7 @@ def _interaction_table(frame: pd.DataFrame, figures: Figures) -> Table:
             label,
             short_range(row.k_min, row.k_max, 3),
             short_range(row.df_min, row.df_max, 2),
-            f"{row.factors}/{row.factors_asked}",
+            str(row.factors) if pd.isna(row.factors_asked) else f"{row.factors}/{row.factors_asked}",
             f"{row.features}/{row.features_asked}",
             _edf(row),
             short_range(row.lambda_min, row.lambda_max, 2),

@@ -135,7 +135,7 @@ class TermRows:
             **_range("df", order.df),
             **_range("lambda_asked", order.smoothing),
             "factors": int(active.any(axis=0).sum()),
-            "factors_asked": order.rank * self.model.starts,
+            "factors_asked": None if order.automatic else order.rank * self.model.starts,
             "features": int(active.any(axis=1).sum()),
             "features_asked": len(features),
             "share": self._share(order.key),

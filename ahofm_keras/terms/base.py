@@ -10,7 +10,7 @@ stored and evaluated once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -120,6 +120,10 @@ class Term:
 
     def with_starts(self, starts: int) -> Term:
         """The term with room for the average of several fits."""
+        return self
+
+    def with_groups(self, counts: Sequence[int]) -> Term:
+        """The term with room for so many groups of factors in each of its orders."""
         return self
 
     # Readers -------------------------------------------------------------------------------------

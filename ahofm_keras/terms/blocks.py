@@ -333,8 +333,10 @@ class InteractionOrder:
         label: of the order, e.g. `ahofm(x1, x2, x3)[2]`.
         index: of the order among the term's orders.
         order: number of features in a product.
-        rank: number of factors F of one fit.
-        starts: number of fits that are averaged.
+        rank: number of factors F, at most, of one fit.
+        size: number of factors of a group, at most: the factors of a group covary.
+        groups: number of groups that there is room for.
+        automatic: whether the data chooses the rank, up to this one.
         positions: of the features in the design.
         features: the same features.
         smoothing: lambda of each feature.
@@ -347,7 +349,9 @@ class InteractionOrder:
     index: int
     order: int
     rank: int
-    starts: int
+    size: int
+    groups: int
+    automatic: bool
     positions: tuple[int, ...]
     features: tuple[Feature, ...]
     smoothing: tuple[float, ...]
@@ -362,13 +366,13 @@ class InteractionOrder:
     @property
     def slots(self) -> int:
         """Number of factors that there is room for."""
-        return self.rank * self.starts
+        return self.size * self.groups
 
     def largest(self) -> tuple[int, str, str]:
         """Coefficients of the largest block, what it is called, and what makes it smaller."""
         feature = max(self.features, key=lambda own: len(own.eigenvalues))
         term = self.label.rpartition("[")[0]
-        size = self.rank * len(feature.eigenvalues)
+        size = self.size * len(feature.eigenvalues)
         return size, f"{term}, feature {feature.label}", remedy(feature, "a smaller F or k")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -132,15 +132,19 @@ class Design:
             Margins.from_json(config["margins"]) if config.get("margins") else None,
         )
 
-    @property
-    def starts(self) -> int:
-        """Number of fits that the factors of the interactions have room for."""
-        return max((order.starts for order in self.orders), default=1)
-
     def with_starts(self, starts: int) -> Design:
         """The design with room for the average of several fits."""
+        return self._with_terms(lambda term: term.with_starts(starts))
+
+    def with_groups(self, counts: Mapping[str, Sequence[int]]) -> Design:
+        """The design with room for so many groups of factors in each order of some terms, by name."""
+        return self._with_terms(
+            lambda term: term.with_groups(counts[term.name]) if term.name in counts else term
+        )
+
+    def _with_terms(self, change: Callable[[Term], Term]) -> Design:
         predictors = {
-            name: replace(own, terms=tuple(term.with_starts(starts) for term in own.terms))
+            name: replace(own, terms=tuple(map(change, own.terms)))
             for name, own in self.predictors.items()
         }
         return replace(self, predictors=predictors)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -16,14 +16,9 @@ from ahofm_keras.terms.blocks import InteractionOrder, Sources
 from ahofm_keras.terms.features import Request
 from ahofm_keras.terms.groups import FACTORS, GroupReader
 from ahofm_keras.terms.learning import Learning, bare
+from ahofm_keras.terms.rank import USUAL_RANK, group_size, is_automatic, ranks
 from ahofm_keras.terms.smoothing import DEFAULT_DF
-from ahofm_keras.terms.term_options import (
-    basis_options,
-    df_by_order,
-    option_of,
-    ranks,
-    with_own_smooth,
-)
+from ahofm_keras.terms.term_options import basis_options, df_by_order, option_of, with_own_smooth
 from ahofm_keras.transforms import Expression
 
 DEFAULT_RIDGE = 1.0
@@ -35,22 +30,35 @@ class Order:
 
     Args:
         order: d.
-        rank: number of factors F_d.
+        rank: number of factors F_d, at most, of one fit.
         smoothing: lambda of each feature.
         df: degrees of freedom of each feature at that lambda.
-        starts: number of fits that are averaged. The average of K fits of rank F is a fit of rank K F.
+        automatic: whether the data chooses the rank, up to this one.
+        groups: number of groups of factors that there is room for. The average of K fits of G groups is
+            a fit of K G groups.
     """
 
     order: int
     rank: int
     smoothing: tuple[float, ...]
     df: tuple[float, ...]
-    starts: int = 1
+    automatic: bool = False
+    groups: int = 1
 
     @property
-    def slots(self) -> int:
-        """Number of factors that there is room for."""
-        return self.rank * self.starts
+    def size(self) -> int:
+        """Number of factors of a group."""
+        return USUAL_RANK if self.automatic else group_size(self.rank)
+
+    @property
+    def groups_of_fit(self) -> int:
+        """Number of groups that a fit may have."""
+        return -(-self.rank // self.size)
+
+    @property
+    def started(self) -> int:
+        """Number of factors that mini-batches learn: they cannot tell how many are needed."""
+        return self.size if self.automatic else self.rank
 
 
 @register_term
@@ -78,12 +86,13 @@ class InteractionTerm(Term):
         degrees = [df_by_order(spec, feature, orders) for feature in spec.features]
         places = [_basis(spec, feature, learning) for feature in spec.features]
         fitted = []
-        for order, rank in ranks(options, orders):
+        for order, rank in ranks(options, orders, learning.rows):
             wanted = [df[order] for df in degrees]
             smoothing = learning.smoother.smoothing(places, wanted, spec, "k" in options)
             reached = tuple(map(learning.smoother.reached, places, smoothing))
-            fitted.append(Order(order, rank, tuple(smoothing), reached))
-        return cls(spec.label, learning.name(spec.label), tuple(places), tuple(fitted))
+            fitted.append(Order(order, rank, tuple(smoothing), reached, is_automatic(options)))
+        own = cls(spec.label, learning.name(spec.label), tuple(places), tuple(fitted))
+        return own.with_starts(1)
 
     @classmethod
     def degrees_asked(cls, spec: TermSpec) -> list[float]:
@@ -119,7 +128,9 @@ class InteractionTerm(Term):
     @classmethod
     def from_json(cls, config: Mapping[str, Any]) -> InteractionTerm:
         orders = tuple(
-            Order(o["order"], o["rank"], tuple(o["smoothing"]), tuple(o["df"]), o.get("starts", 1))
+            Order(
+                o["order"], o["rank"], tuple(o["smoothing"]), tuple(o["df"]), o["automatic"], o["groups"]
+            )
             for o in config["orders"]
         )
         fixed = config.get("fixed", False)
@@ -133,14 +144,19 @@ class InteractionTerm(Term):
     def column_labels(self) -> tuple[str, ...]:
         return tuple(f"{self.label}[{order.order}]" for order in self.orders)
 
-    def with_starts(self, starts: int) -> InteractionTerm:
-        return replace(self, orders=tuple(replace(order, starts=starts) for order in self.orders))
+    def with_starts(self, starts: int) -> Self:
+        return self.with_groups([starts * order.groups_of_fit for order in self.orders])
+
+    def with_groups(self, counts: Sequence[int]) -> Self:
+        own = zip(self.orders, counts, strict=True)
+        return replace(self, orders=tuple(replace(order, groups=count) for order, count in own))
 
     def factor_blocks(self, sources: Sources) -> tuple[InteractionOrder, ...]:
         features = tuple(sources.features[place] for place in self.members)
         return tuple(
             InteractionOrder(
-                self.name, label, index, own.order, own.rank, own.starts, self.members, features,
+                self.name, label, index, own.order, own.rank, own.size, own.groups, own.automatic,
+                self.members, features,
                 own.smoothing, own.df, self.fixed,
             )
             for index, (label, own) in enumerate(zip(self.column_labels, self.orders, strict=True))
@@ -154,11 +170,15 @@ class InteractionTerm(Term):
             [feature.transform for feature in features],
             [feature.eigenvalues for feature in features],
             [
-                {"order": order.order, "rank": order.rank, "smoothing": list(order.smoothing)}
+                {
+                    "order": order.order,
+                    "started": order.started,
+                    "slots": inputs.starts * order.groups_of_fit * order.size,
+                    "smoothing": list(order.smoothing),
+                }
                 for order in self.orders
             ],
             seed=inputs.next_seed(),
-            starts=inputs.starts,
             name=self.name,
         )
         return layer(tensors)
@@ -195,11 +215,11 @@ class LinearInteractionTerm(InteractionTerm):
         ridge = float(spec.options.get("sp", DEFAULT_RIDGE))
         reached = tuple(learning.smoother.reached(place, ridge) for place in places)
         fitted = tuple(
-            Order(order, rank, (ridge,) * len(places), reached)
-            for order, rank in ranks(spec.options, orders)
+            Order(order, rank, (ridge,) * len(places), reached, is_automatic(spec.options))
+            for order, rank in ranks(spec.options, orders, learning.rows)
         )
         name = learning.name(spec.label)
-        return cls(spec.label, name, tuple(places), fitted, "sp" in spec.options)
+        return cls(spec.label, name, tuple(places), fitted, "sp" in spec.options).with_starts(1)
 
     @classmethod
     def main_effect(cls, spec: TermSpec, feature: Expression, learning: Learning) -> TermSpec:

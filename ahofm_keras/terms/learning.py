@@ -57,6 +57,7 @@ class Learning:
         reach: degrees of freedom that the basis of each feature must be able to reach, by feature and
             whether it is a margin of a tensor product.
         main_effects: features whose main effect an interaction has added.
+        rows: their number.
     """
 
     def __init__(self, formula: Formula, shared: Shared) -> None:
@@ -67,6 +68,7 @@ class Learning:
         self.reach = shared.reach
         self.coder = LinearCoder(shared.columns, shared.levels, formula.intercept)
         self.main_effects: set[Expression] = set()
+        self.rows = len(next(iter(shared.columns.values()), ()))
         self._names = shared.names
 
     def name(self, label: str) -> str:

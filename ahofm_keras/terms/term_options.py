@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from ahofm_keras.formula import TermSpec
 from ahofm_keras.transforms import Expression
 
-DEFAULT_RANK = 5
 BASIS_OPTIONS = ("bs", "k", "knots")
 
 
@@ -53,10 +51,3 @@ def df_by_order(spec: TermSpec, feature: Expression, orders: tuple[int, ...]) ->
     if isinstance(df, tuple):
         return dict(zip(orders, df[-len(orders) :], strict=True))
     return dict.fromkeys(orders, df)
-
-
-def ranks(options: Mapping[str, Any], orders: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Each order of an interaction with its number of factors."""
-    rank = options.get("F", DEFAULT_RANK)
-    ranks = rank if isinstance(rank, tuple) else (rank,) * len(orders)
-    return list(zip(orders, ranks, strict=True))

@@ -47,9 +47,9 @@ class Mixed:
             for basis, penalty in zip(self.bases, penalties, strict=True)
         ]
         self.orders = [
-            {"order": 2, "rank": 3, "smoothing": [0.1, 1.0, 10.0, 0.0, 2.0, 5.0]},
-            {"order": 3, "rank": 2, "smoothing": [3.0, 0.0, 1.0, 7.0, 1.0, 0.2]},
-            {"order": 5, "rank": 1, "smoothing": [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]},
+            {"order": 2, "started": 3, "smoothing": [0.1, 1.0, 10.0, 0.0, 2.0, 5.0]},
+            {"order": 3, "started": 2, "smoothing": [3.0, 0.0, 1.0, 7.0, 1.0, 0.2]},
+            {"order": 5, "started": 1, "smoothing": [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]},
         ]
         self.layer = FactorizedInteraction(
             [(0, 0), (1, 0), (2, 0), (0, 1), (3, 0), (2, 1)],
@@ -120,7 +120,7 @@ def test_an_interaction_may_use_some_features_of_an_expansion_in_any_order() -> 
         [(0, 2), (1, 1), (0, 0)],
         [np.eye(7), np.eye(6), np.eye(7)],
         [np.zeros(7), np.zeros(6), np.zeros(7)],
-        [{"order": 2, "rank": 2, "smoothing": [0.0, 0.0, 0.0]}],
+        [{"order": 2, "started": 2, "smoothing": [0.0, 0.0, 0.0]}],
         dtype="float64",
     )
     layer(inputs)
@@ -164,7 +164,7 @@ def test_padding_starts_at_0_and_factors_do_not() -> None:
 def test_the_seed_decides_the_start_and_orders_start_differently() -> None:
     mixed = Mixed("float32")
     config = mixed.layer.get_config()
-    config["orders"] = [{**order, "rank": 3} for order in config["orders"]]
+    config["orders"] = [{**order, "started": 3, "slots": 3} for order in config["orders"]]
     starts = []
     for seed in (1, 1, 2):
         layer = FactorizedInteraction.from_config({**config, "seed": seed})

@@ -492,12 +492,13 @@ def test_a_state_does_not_change() -> None:
         kept.linear.mean = np.zeros(1)
 
 
+@pytest.mark.parametrize("numbers", [0.0, 1e4, 1e9])
 @pytest.mark.parametrize("family", ["gaussian", "gamma"])
-def test_rows_follow_whatever_state_a_task_brings(family: str) -> None:
-    """Caches of chunks against chunks that have never seen a state."""
+def test_rows_follow_whatever_state_a_task_brings(family: str, numbers: float) -> None:
+    """Caches of chunks, with room for more or fewer moments, against chunks without a state before."""
     data = mixed_frame()
     data["y"] = np.exp(data.y / data.y.std())
-    engine = make_engine(FORMULA, data, family=family, chunk_rows=17)
+    engine = make_engine(FORMULA, data, family=family, chunk_rows=17, moment_numbers=numbers)
     draw_posterior(engine, seed=3, spread=0.1)
     states = [engine.state]
     for index, feature in [(0, 1), (1, 2), (0, 1)]:
@@ -506,7 +507,7 @@ def test_rows_follow_whatever_state_a_task_brings(family: str) -> None:
     engine.linearise(Rough.FAR)
     states.append(engine.state)
     engine.sweep(newton_steps=1)
-    states += [engine.state, engine.state.without_group(engine.groups[0].key)]
+    states += [engine.state, replace(engine.state, groups=engine.groups[1:])]
     states.append(states[0].half_way_to(states[2]))
     rng = np.random.default_rng(0)
     for at in rng.permutation(np.repeat(np.arange(len(states)), 3)):

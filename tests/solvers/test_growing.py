@@ -12,11 +12,12 @@ import pytest
 
 import ahofm_keras as ak
 from ahofm_keras.solvers.ascent import grow
-from ahofm_keras.solvers.blocks import FactorGroup, make_groups
+from ahofm_keras.solvers.blocks import FactorGroup
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.moves import grow as grow_file
+from ahofm_keras.solvers.moves import move as move_file
 from ahofm_keras.solvers.moves import search as search_file
-from ahofm_keras.solvers.moves.grow import Grow
+from ahofm_keras.solvers.moves.move import Proposal, is_effective
 from ahofm_keras.solvers.moves.search import (
     Finding,
     Sample,
@@ -53,19 +54,23 @@ def without_interactions(formula: str, data: pd.DataFrame, **options: object) ->
 
 
 def templates(run: Run) -> dict[int, FactorGroup]:
-    groups = make_groups(run.design, run.rows, True, run.engine.settings, rank=1)
-    return {group.order: group for group in groups}
+    orders = run.design.layout.only.orders
+    return {order.order: run.engine.make_group(order, rank=1) for order in orders}
 
 
-def search(run: Run, template: FactorGroup, tried: set[tuple[int, ...]]) -> Finding | None:
-    return search_file.search(run.engine, run.state, template, tried)
+def search(run: Run, template: FactorGroup, tried: set[tuple[int, ...]], products: int = 1) -> Finding:
+    found = search_file.search(run.engine, run.state, template, tried, products)
+    assert found is not None
+    return found
 
 
 def find_in_turn(monkeypatch: pytest.MonkeyPatch, size: float) -> None:
     """A search that names pairs in turn, whatever the residuals say."""
 
-    def search(engine: Engine, state: State, template: FactorGroup, tried: frozenset[object]) -> Finding:
-        return Finding((len(tried), 3), [np.full(3, size)] * 2, 99.0)
+    def search(
+        engine: Engine, state: State, template: FactorGroup, tried: frozenset[object], products: int
+    ) -> Finding:
+        return Finding((len(tried), 3), [[np.full(3, size)] * 2], 99.0)
 
     monkeypatch.setattr(grow_file, "search", search)
 
@@ -113,9 +118,9 @@ def test_a_product_in_the_residuals_is_found_as_it_is(order: int, sign: float) -
     phi = sign * np.prod([v @ own for v, own in zip(vectors, sample.functions, strict=True)], axis=0)
     found = best_product(replace(sample, residuals=phi), tuple(range(order)))
     np.testing.assert_allclose(
-        whole_product(found.coefficients), sign * whole_product(vectors), atol=0.25
+        whole_product(found.coefficients[0]), sign * whole_product(vectors), atol=0.25
     )
-    sizes = [np.linalg.norm(vector) for vector in found.coefficients]
+    sizes = [np.linalg.norm(vector) for vector in found.coefficients[0]]
     np.testing.assert_allclose(sizes, sizes[0])
     most = np.sum(sample.weight * phi**2) / (2 * sample.dispersion)
     assert 0.95 * most < found.gain <= most
@@ -124,7 +129,7 @@ def test_a_product_in_the_residuals_is_found_as_it_is(order: int, sign: float) -
 def test_the_gain_is_that_of_least_squares_on_the_product() -> None:
     sample = draw_sample((3, 2))
     found = best_product(sample, (0, 1))
-    phi = np.prod([v @ u for v, u in zip(found.coefficients, sample.functions, strict=True)], axis=0)
+    phi = np.prod([v @ u for v, u in zip(found.coefficients[0], sample.functions, strict=True)], axis=0)
     before = np.sum(sample.weight * sample.residuals**2)
     after = np.sum(sample.weight * (sample.residuals - phi) ** 2)
     assert found.gain == pytest.approx((before - after) / (2 * sample.dispersion))
@@ -172,7 +177,7 @@ def test_the_start_of_a_factor_is_the_effect_in_size_and_sign() -> None:
     template = templates(engine)[2]
     found = search(engine, template, set())
     phi = []
-    for j, own in zip(found.subset, found.coefficients, strict=True):
+    for j, own in zip(found.subset, found.coefficients[0], strict=True):
         block = template.blocks[j]
         functions = dense_functions(engine, data)[block.position]
         phi.append(functions[:, smoothest(block, len(own))] @ own)
@@ -223,7 +228,8 @@ def test_skewed_features_that_move_together_do_not_hide_a_triple() -> None:
 
 
 def test_a_search_stays_within_its_budget() -> None:
-    assert affordable(20, 3, 10**6, SETTINGS) == (5, 5000)
+    assert affordable(20, 3, 10**6, SETTINGS) == (5, 12_000)
+    assert affordable(9, 2, 10**6, SETTINGS) == (5, 100_000)
     functions, rows = affordable(100, 3, 10**6, SETTINGS)
     assert (100 * functions) ** 3 / 6 * rows <= SETTINGS.search_budget
     assert rows >= 500
@@ -243,7 +249,7 @@ def test_no_free_factor_is_no_search(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_not_worth_its_price_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     data = draw_frame(300, 5)
     data["y"] = data.x0 + np.random.default_rng(3).normal(size=300)
-    engine = without_interactions(f"y ~ ahofm({all_features(data)}, D=2)", data)
+    engine = without_interactions(f"y ~ ahofm({all_features(data)}, D=2, F=5)", data)
     before, fit, state = engine.score(), engine.fit(), engine.state
     find_in_turn(monkeypatch, 0.3)
     steps = engine.follow(grow(engine.engine, engine.state))
@@ -288,18 +294,18 @@ def test_a_factor_that_dies_in_its_trial_is_not_kept(monkeypatch: pytest.MonkeyP
     """Sweeps raise the score by themselves; that is not the merit of a factor that went to zero."""
     data = draw_frame(500, 4)
     data["y"] = data.x0 + np.random.default_rng(0).normal(size=500)
-    engine = without_interactions("y ~ ahofm(x0, x1, x2, x3, D=2)", data)
+    engine = without_interactions("y ~ ahofm(x0, x1, x2, x3, D=2, F=5)", data)
     find_in_turn(monkeypatch, 0.1)
     monkeypatch.setattr(Engine, "score", lambda *_: -1e9)
     monkeypatch.setattr(grow_file, "price_of_search", lambda _: 0.0)
-    trials = []
-    monkeypatch.setattr(grow_file.Grow, "is_effective", lambda _, trial: bool(trials.append(trial)))
+    monkeypatch.setattr(move_file, "is_effective", lambda *_: False)
     assert len(engine.follow(grow(engine.engine, engine.state))) == 4
     assert engine.groups == ()
-    (died,) = make_groups(engine.design, engine.rows, True, SETTINGS, rank=1)
-    assert len(trials) == 2
     monkeypatch.undo()
-    assert Grow(died).is_effective(engine.state.with_group(died)) is False  # nothing of it is active
+    died = templates(engine)[2]
+    proposal = Proposal("pair", engine.state, group=died.key, factors=died.kept)
+    assert not is_effective(engine.state, proposal)  # it is not there
+    assert not is_effective(engine.state.with_group(died), proposal)  # nothing of it is active
 
 
 @pytest.mark.parametrize("seed", range(3))

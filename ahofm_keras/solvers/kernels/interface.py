@@ -52,6 +52,11 @@ class GroupMoments(ABC):
     def variance(self) -> np.ndarray:
         """Var(sum_f e_d), `(n,)`."""
 
+    @property
+    @abstractmethod
+    def numbers(self) -> int:
+        """How many numbers they are."""
+
     @abstractmethod
     def put_in(self, factors: Factors, basis: CellBasis) -> None:
         """Take a feature in."""

@@ -58,6 +58,10 @@ class TiledMoments(GroupMoments):
             return np.zeros(rows)
         return self._state[:, self._lines[order, order]].reshape(-1)[:rows]
 
+    @property
+    def numbers(self) -> int:
+        return self._state.size
+
     def put_in(self, factors: Factors, basis: CellBasis) -> None:
         assert isinstance(basis, TiledBasis)
         compiled.put_in(

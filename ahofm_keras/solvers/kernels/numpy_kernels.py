@@ -27,6 +27,10 @@ class NumpyMoments(GroupMoments):
     def variance(self) -> np.ndarray:
         return self._moments.variance
 
+    @property
+    def numbers(self) -> int:
+        return self._moments.numbers
+
     def put_in(self, factors: Factors, basis: CellBasis) -> None:
         self._moments.add(*self._phi(factors, basis))
 

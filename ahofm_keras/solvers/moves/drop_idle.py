@@ -26,5 +26,5 @@ class DropIdle(Move):
             smaller = smaller.with_group(group) if idle.any() else smaller
         return None if smaller is state else Proposal(self.name, smaller, -np.inf)
 
-    def run(self, engine: Engine, state: State) -> State:
-        return state
+    def run(self, engine: Engine, proposal: Proposal) -> State:
+        return proposal.state

@@ -10,18 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 
 from ahofm_keras.solvers.blocks import FactorBlock, FactorGroup
 from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.moves.grow_group import fit_group, free_number
 from ahofm_keras.solvers.moves.move import Move, Proposal
 from ahofm_keras.solvers.moves.search import Finding, price_of_search, search, smoothest
 from ahofm_keras.solvers.state import State
 
 
 class Grow(Move):
-    """A factor more of one order.
+    """Factors more for one subset of features: a group of their own, where there is room for one.
 
     Args:
         template: the order with one factor, before a fit.
@@ -33,40 +35,50 @@ class Grow(Move):
         self.template = template
 
     def propose(self, engine: Engine, state: State, refused: frozenset[Hashable]) -> Proposal | None:
-        slot = self._free_slot(state)
-        if slot is None or len(refused) >= engine.settings.search_refusals:
+        room = self._room(state)
+        if not room or len(refused) >= engine.settings.search_refusals:
             return None
-        found = search(engine, state, self.template, refused)
+        found = search(engine, state, self.template, refused, len(room))
         if found is None:
             return None
-        grown = state.with_group(self._with_factor(state, slot, found))
-        return Proposal(found.subset, grown, price_of_search(self.template))
+        factors = tuple(room[: len(found.coefficients)])
+        group = self._with_factors(state, factors, found)
+        price = price_of_search(self.template)
+        return Proposal(found.subset, state.with_group(group), price, group.key, factors)
 
-    def is_effective(self, trial: State) -> bool:
-        group = trial.group(self.template.key)
-        return group is not None and int(group.is_active[:, -1].sum()) >= group.order
+    def run(self, engine: Engine, proposal: Proposal) -> State:
+        return fit_group(engine, proposal, engine.settings.subset_sweeps)
 
-    def _free_slot(self, state: State) -> int | None:
-        """A factor of the order that is not in use, if there is one."""
-        group = state.group(self.template.key)
-        slots = range(self.template.factors.slots)
-        return min(set(slots) - set(group.kept if group else ()), default=None)
+    def _room(self, state: State) -> list[int]:
+        """Factors of a group that is not in use, else those of any group that are not."""
+        order = self.template.factors
+        number = free_number(state, order)
+        if number is not None:
+            return list(range(number * order.size, (number + 1) * order.size))
+        left = (sorted(set(own.room) - set(own.kept)) for own in state.groups_of(order.key))
+        return next(filter(None, left), [])
 
-    def _with_factor(self, state: State, slot: int, found: Finding) -> FactorGroup:
-        """The order with a factor for what was found."""
-        old = state.group(self.template.key)
+    def _with_factors(self, state: State, kept: tuple[int, ...], found: Finding) -> FactorGroup:
+        """The group with factors for what was found."""
+        number = kept[0] // self.template.factors.size
         blocks = tuple(_start_block(block, j, found) for j, block in enumerate(self.template.blocks))
+        old = state.group((*self.template.factors.key, number))
         if old is None:
-            return replace(self.template, kept=(slot,), blocks=blocks)
+            return replace(self.template, number=number, kept=kept, blocks=blocks)
         both = zip(old.blocks, blocks, strict=True)
-        return replace(old, kept=(*old.kept, slot), blocks=tuple(own.beside(new) for own, new in both))
+        return replace(old, kept=(*old.kept, *kept), blocks=tuple(own.beside(new) for own, new in both))
 
 
 def _start_block(template: FactorBlock, j: int, found: Finding) -> FactorBlock:
-    """One factor of a feature: as it was found, or switched off if the feature is not in the subset."""
+    """The factors of a feature: as they were found, or off if the feature is not in the subset."""
     if j not in found.subset:
-        return replace(template, prior=template.prior.without_effect(0))
-    coefficients = found.coefficients[found.subset.index(j)]
-    mean = np.zeros(template.width)
-    mean[smoothest(template, len(coefficients))] = coefficients
-    return replace(template, mean=mean)
+        off = replace(template, prior=template.prior.without_effect(0))
+        blocks = [off] * len(found.coefficients)
+    else:
+        blocks = []
+        for product in found.coefficients:
+            coefficients = product[found.subset.index(j)]
+            mean = np.zeros(template.width)
+            mean[smoothest(template, len(coefficients))] = coefficients
+            blocks.append(replace(template, mean=mean))
+    return reduce(FactorBlock.beside, blocks)

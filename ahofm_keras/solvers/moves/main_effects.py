@@ -35,5 +35,5 @@ class MainEffectsOnly(Move):
             return None
         return Proposal(self.name, engine.linearise(self.plain), -margin)
 
-    def run(self, engine: Engine, state: State) -> State:
-        return finish(complete(engine, finish(climb(engine, state))))
+    def run(self, engine: Engine, proposal: Proposal) -> State:
+        return finish(complete(engine, finish(climb(engine, proposal.state))))

@@ -7,6 +7,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
+from ahofm_keras.solvers.blocks import GroupKey
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.state import State
 from ahofm_keras.solvers.steps import Reached, Steps
@@ -20,11 +23,15 @@ class Proposal:
         key: tells it from other proposals of the same move.
         state: where its sweeps begin.
         price: log prior odds against it: what the score must gain.
+        group: in which factors are new, if any are.
+        factors: of the group's order that are new.
     """
 
     key: Hashable
     state: State
     price: float = 0.0
+    group: GroupKey | None = None
+    factors: tuple[int, ...] = ()
 
 
 class Move(ABC):
@@ -48,24 +55,31 @@ class Move(ABC):
             refused: keys of proposals from this state that were not worth it.
         """
 
-    def run(self, engine: Engine, state: State) -> State:
+    def run(self, engine: Engine, proposal: Proposal) -> State:
         """What a proposal has to show what it is worth: by default a few sweeps."""
-        state = engine.update_linear(state, newton_steps=1, prune=True)
+        state = engine.update_linear(proposal.state, newton_steps=1, prune=True)
         state = engine.update_dispersion(state)
         for _ in range(engine.settings.trial_sweeps):
             state = engine.sweep(state, newton_steps=1)
         return state
 
-    def is_effective(self, trial: State) -> bool:
-        """Whether a trial still has what was proposed: sweeps alone raise the score."""
+
+def is_effective(trial: State, proposal: Proposal) -> bool:
+    """Whether a trial still has a new factor of enough features: sweeps alone raise the score."""
+    if proposal.group is None:
         return True
+    group = trial.group(proposal.group)
+    if group is None:
+        return False
+    new = np.isin(group.kept, proposal.factors)
+    return bool((group.is_active[:, new].sum(axis=0) >= group.order).any())
 
 
 def accept_if_better(engine: Engine, state: State, move: Move, proposal: Proposal) -> State | None:
     """Where the trial of a proposal ends, if its score exceeds that of a state by its price."""
-    trial = move.run(engine, proposal.state)
+    trial = move.run(engine, proposal)
     is_better = engine.score(trial) >= engine.score(state) + proposal.price
-    return trial if is_better and engine.is_in_range(trial) and move.is_effective(trial) else None
+    return trial if is_better and engine.is_in_range(trial) and is_effective(trial, proposal) else None
 
 
 def try_moves(engine: Engine, state: State, moves: Sequence[Move]) -> Steps:

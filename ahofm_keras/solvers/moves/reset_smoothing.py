@@ -25,5 +25,5 @@ class ResetSmoothing(Move):
         linear = replace(state.linear, prior=prior.at(prior.start))
         return Proposal(self.name, replace(state, linear=linear))
 
-    def run(self, engine: Engine, state: State) -> State:
-        return engine.update_linear(state, newton_steps=engine.settings.reset_steps)
+    def run(self, engine: Engine, proposal: Proposal) -> State:
+        return engine.update_linear(proposal.state, newton_steps=engine.settings.reset_steps)

@@ -11,7 +11,7 @@ left, and likewise for triples: what a whole order could still explain can be re
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb, factorial, log
 from typing import Any
@@ -30,16 +30,16 @@ Subset = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Finding:
-    """A product of functions of single features that the residuals ask for.
+    """Products of functions of single features that the residuals ask for.
 
     Args:
         subset: indices of the features in their group.
-        coefficients: of the smoothest functions of each of them.
+        coefficients: for each product those of the smoothest functions of each feature.
         gain: of the log-likelihood, roughly.
     """
 
     subset: Subset
-    coefficients: list[np.ndarray]
+    coefficients: list[list[np.ndarray]]
     gain: float
 
 
@@ -70,9 +70,17 @@ def price_of_search(template: FactorGroup) -> float:
 
 
 def search(
-    engine: Engine, state: State, template: FactorGroup, tried: Collection[Any]
+    engine: Engine, state: State, template: FactorGroup, tried: Collection[Any], products: int
 ) -> Finding | None:
-    """The subset of features, not tried yet, that gains the most; None where that is below its price."""
+    """The subset of features, not tried yet, that gains the most; None where that is below its price.
+
+    Args:
+        engine: of the fit.
+        state: of the fit.
+        template: a group of the order.
+        tried: subsets that were.
+        products: of one subset, at most.
+    """
     size = affordable(len(template.blocks), template.order, engine.rows, engine.settings)
     sample = None if size is None else _draw_sample(engine, state, template, *size)
     if sample is None:
@@ -80,15 +88,34 @@ def search(
     strongest = strongest_subsets(sample, template.order, tried)
     findings = [best_product(sample, subset) for subset in strongest]
     best = max(findings, key=lambda finding: finding.gain, default=None)
-    price = engine.settings.log_prior_odds * template.order + price_of_search(template)
-    return best if best is not None and best.gain / sample.share > price else None
+    own = engine.settings.log_prior_odds * template.order
+    if best is None or best.gain / sample.share <= own + price_of_search(template):
+        return None
+    return _with_more(sample, best, products, own * sample.share)
+
+
+def _with_more(sample: Sample, found: Finding, products: int, price: float) -> Finding:
+    """The finding with further products of its subset, each for what those before it left over."""
+    functions = [sample.functions[j] for j in found.subset]
+    coefficients, gain, residuals = list(found.coefficients), found.gain, sample.residuals
+    while len(coefficients) < products:
+        own = zip(coefficients[-1], functions, strict=True)
+        residuals = residuals - np.prod([weights @ values for weights, values in own], axis=0)
+        more = best_product(replace(sample, residuals=residuals), found.subset)
+        if more.gain <= price:
+            break
+        coefficients += more.coefficients
+        gain += more.gain
+    return Finding(found.subset, coefficients, gain)
 
 
 def affordable(features: int, order: int, rows: int, settings: Settings) -> tuple[int, int] | None:
     """Functions of a feature and rows that keep the search within its budget; None if nothing does."""
     for functions in range(settings.search_functions, 0, -1):
         products = (features * functions) ** order / factorial(order)
-        possible = int(min(rows, settings.search_rows, settings.search_budget / products))
+        usual = min(settings.search_rows, settings.search_budget / products)
+        more = min(settings.search_most_rows, settings.search_usual_budget / products)
+        possible = int(min(rows, max(usual, more)))
         enough = possible >= min(rows, settings.search_least_rows)
         if features * functions <= settings.search_width and enough:
             return functions, possible
@@ -213,7 +240,7 @@ def best_product(sample: Sample, subset: Subset) -> Finding:
                     rest = np.tensordot(rest, vectors[other], axes=(other, 0))
             length = float(np.linalg.norm(rest))
             if not length > 0:  # nothing there, or nothing along the others
-                return Finding(subset, vectors, 0.0)
+                return Finding(subset, [vectors], 0.0)
             vectors[axis] = rest / length
     phi = np.prod([vector @ own for vector, own in zip(vectors, functions, strict=True)], axis=0)
     explained, size = float(weighted @ phi), float(sample.weight @ phi**2)
@@ -221,4 +248,4 @@ def best_product(sample: Sample, subset: Subset) -> Finding:
     scale = (abs(explained) / size) ** (1 / len(subset))
     signs = [np.sign(explained), *[1.0] * (len(subset) - 1)]
     coefficients = [sign * scale * vector for sign, vector in zip(signs, vectors, strict=True)]
-    return Finding(subset, coefficients, explained**2 / (2 * sample.dispersion * size))
+    return Finding(subset, [coefficients], explained**2 / (2 * sample.dispersion * size))
