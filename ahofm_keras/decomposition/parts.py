@@ -3,7 +3,7 @@
 Every term is a sum of products of functions of single variables. Where each function is split into its
 mean over the training margin and the rest, the products fall apart into parts that have mean zero along
 each of their variables and are uncorrelated under the product of the margins. This is exact: the
-constant and all parts add up to the link.
+constant and all parts add up to the link, but where its limit acts (`Parts.limit`).
 """
 
 from __future__ import annotations
@@ -234,11 +234,22 @@ class Parts:
 
     def link(self, functions: Sequence[np.ndarray]) -> np.ndarray:
         """The link without the offset at rows, from the functions of all variables."""
-        total = np.full(_count_rows(functions), self._raw_constant)
+        held, free = self._sums(functions)
+        return self._raw_constant + free + np.clip(held, *self.model.held_range)
+
+    def limit(self, functions: Sequence[np.ndarray]) -> np.ndarray:
+        """What the limit of the predictor changes of the sum of the constant and all parts at rows."""
+        held, _ = self._sums(functions)
+        return np.clip(held, *self.model.held_range) - held
+
+    def _sums(self, functions: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """The sum of the groups that the predictor's limit holds, which are of bases, and of others."""
+        held, free = np.zeros((2, _count_rows(functions)))
         for group in self.groups:
             factors = [w.T @ functions[v] for v, w in zip(group.members, group.weights, strict=True)]
+            total = held if group.features else free
             total += group.scale @ elementary_symmetric(np.stack(factors), group.order)
-        return total
+        return held, free
 
     # Variances over the product of the margins ----------------------------------------------------
 

@@ -33,6 +33,7 @@ def describe_arithmetic(parts: Parts) -> Json:
     return {
         "raw_constant": float(parts.link(nothing)[0]),
         "constant": parts.constant,
+        "held_range": _held_range(parts),
         "variables": [_variable(*pair) for pair in zip(parts.variables, parts.means, strict=True)],
         "groups": [_group(group, means) for group, means in _used_groups(parts)],
         "offsets": [
@@ -102,7 +103,14 @@ def _group(group: Group, means: np.ndarray) -> Json:
         "weights": [pack(weights) for weights in group.weights],
         "means": pack(means),
         "scale": pack(group.scale),
+        "held": bool(group.features),
     }
+
+
+def _held_range(parts: Parts) -> list[float] | None:
+    """Between which ends the sum of the groups that are held stays; None where there are none."""
+    ends = parts.model.held_range
+    return list(ends) if np.isfinite(ends).all() else None
 
 
 def describe_posterior(parts: Parts) -> Json | None:
