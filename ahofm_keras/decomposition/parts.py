@@ -49,6 +49,7 @@ class Parts:
         means: of the functions of each variable, `(m,)`.
         covariances: of the functions of each variable, `(m, m)`.
         groups: products of functions, by term and order.
+        raw_constant: the link where all of them are 0, without the offset.
     """
 
     def __init__(self, model: AdditiveModel) -> None:
@@ -60,7 +61,7 @@ class Parts:
         moments = [_moments(v, m) for v, m in zip(self.variables, self.margins.single, strict=True)]
         self.means = [mean for mean, _ in moments]
         self.covariances = [covariance for _, covariance in moments]
-        self._raw_constant, self.groups = read_groups(model, self.variables)
+        self.raw_constant, self.groups = read_groups(model, self.variables)
 
     # Subsets --------------------------------------------------------------------------------------
 
@@ -174,7 +175,7 @@ class Parts:
     @cached_property
     def constant(self) -> float:
         """The mean of the link over the product of the margins, without the offset."""
-        total = self._raw_constant
+        total = self.raw_constant
         for index in range(len(self.groups)):
             share = self.share_of_rest(index, ())
             total += 0.0 if share is None else float(share.sum())
@@ -235,7 +236,7 @@ class Parts:
     def link(self, functions: Sequence[np.ndarray]) -> np.ndarray:
         """The link without the offset at rows, from the functions of all variables."""
         held, free = self._sums(functions)
-        return self._raw_constant + free + np.clip(held, *self.model.held_range)
+        return self.raw_constant + free + np.clip(held, *self.model.held_range)
 
     def limit(self, functions: Sequence[np.ndarray]) -> np.ndarray:
         """What the limit of the predictor changes of the sum of the constant and all parts at rows."""

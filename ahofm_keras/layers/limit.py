@@ -24,17 +24,24 @@ class RangeLimit(keras.layers.Layer):
         contributions: list of `(n, c)`.
 
     Returns:
-        Two tensors `(n, 1)`: the sum within the ends, and what that changed of it.
+        `(n, 2)`: the sum within the ends, and what that changed of it.
     """
 
     def build(self, contributions_shape: Any) -> None:
-        self.low = self.add_weight(name="low", shape=(), initializer=_start(-np.inf), trainable=False)
-        self.high = self.add_weight(name="high", shape=(), initializer=_start(np.inf), trainable=False)
+        self.low = self._add("low", -np.inf)
+        self.high = self._add("high", np.inf)
 
-    def call(self, contributions: Sequence[Array]) -> tuple[Array, Array]:
-        total = ops.sum(ops.concatenate(contributions, axis=1), axis=1, keepdims=True)
-        held = ops.clip(total, self.low, self.high)
-        return held, held - total
+    def _add(self, name: str, value: float) -> Any:
+        def start(shape: Any, dtype: Any) -> Array:
+            return ops.full(shape, value, dtype=dtype)
+
+        return self.add_weight(name=name, shape=(), initializer=start, trainable=False, dtype="float64")
+
+    def call(self, contributions: Sequence[Array]) -> Array:
+        total = ops.sum(ops.concatenate(contributions, axis=1), axis=1)
+        low, high = ops.cast(self.low, total.dtype), ops.cast(self.high, total.dtype)
+        held = ops.maximum(ops.minimum(total, high), low)  # missing values stay missing
+        return ops.stack([held, held - total], axis=1)
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -46,13 +53,5 @@ class RangeLimit(keras.layers.Layer):
         self.low.assign(low)
         self.high.assign(high)
 
-    def compute_output_shape(self, contributions_shape: Any) -> tuple[tuple[int | None, int], ...]:
-        rows = contributions_shape[0][0]
-        return (rows, 1), (rows, 1)
-
-
-def _start(value: float) -> Any:
-    def start(shape: Any, dtype: Any) -> Array:
-        return ops.full(shape, value, dtype=dtype)
-
-    return start
+    def compute_output_shape(self, contributions_shape: Any) -> tuple[int | None, int]:
+        return (contributions_shape[0][0], 2)

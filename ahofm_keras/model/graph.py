@@ -90,8 +90,8 @@ class Graph:
         encoders: what never changes in training: `positions` on the axes of bases, design `columns`, and
             the `offset` of each predictor, as far as they occur, by the layers that compute them.
         contributions: tensor `(n, c)` of each term, by layer name, inside the model's scale.
-        limits: layers that hold the sum of some terms, and the tensor `(n, 1)` of what that changes of
-            it, by parameter of the family.
+        limits: layers that hold the sum of some terms, and their tensors `(n, 2)`, by parameter of the
+            family.
         links: the predictors, by parameter of the family.
         response: the mean; with several predictors all parameters `(n, K)`.
         predictors: the layers that hold the intercepts, by parameter of the family.
@@ -149,9 +149,8 @@ def build_graph(
         summed = [tensor for term, tensor in parts.items() if term not in held]
         if held:
             limit = RangeLimit(name=free(f"limit{suffix}"))
-            total, change = limit([parts[term] for term in parts if term in held])
-            summed.append(total)
-            limits[name] = limit, change
+            limits[name] = limit, limit([parts[term] for term in parts if term in held])
+            summed.append(limits[name][1][:, :1])
         # Only the first, which is that of the mean, has the response's shift and scale.
         units = (0.0, 1.0) if predictors else (shift, scale)
         unit = family.dispersion_unit(*units) if units[1] else 1.0

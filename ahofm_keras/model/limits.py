@@ -45,7 +45,7 @@ def learn_limits(model: Any, job: FitJob) -> None:
     layers = list(model.limits.values())
     if not layers:
         return
-    sums = keras.Function(model.encoded, [layer.output[0] for layer in layers])
+    sums = keras.Function(model.encoded, [layer.output[:, 0] for layer in layers])
     ranges = [(np.inf, -np.inf)] * len(layers)
     for encoded, counted in _batches(job):
         found = [np.asarray(own)[counted] for own in sums(encoded)]

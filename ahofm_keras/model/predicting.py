@@ -75,8 +75,8 @@ class Outputs:
         """What the limit of the first predictor changes of it, where it has one, in its units."""
         if self._limit is None:
             return {}
-        _, change = self._limit
-        return {LIMIT: self._in_units(keras.ops.cast(change[:, 0], "float64"))}
+        _, tensor = self._limit
+        return {LIMIT: self._in_units(keras.ops.cast(tensor[:, 1], "float64"))}
 
     @property
     def has_terms(self) -> bool:

@@ -29,9 +29,8 @@ def describe_arithmetic(parts: Parts) -> Json:
     `raw_constant` goes with the factors as they are, `constant` with the centred factors of the
     decomposition: `means` of each group are what is taken off its factors.
     """
-    nothing = [np.zeros((variable.size, 1)) for variable in parts.variables]
     return {
-        "raw_constant": float(parts.link(nothing)[0]),
+        "raw_constant": parts.raw_constant,
         "constant": parts.constant,
         "held_range": _held_range(parts),
         "variables": [_variable(*pair) for pair in zip(parts.variables, parts.means, strict=True)],
