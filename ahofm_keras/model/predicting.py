@@ -138,9 +138,9 @@ class Outputs:
         changed = np.abs(predicted[LIMIT]) > ROUNDING * (high - low) * float(self._graph.predictor.scale)
         if changed.any():
             warn(
-                f"The predictors of {int(changed.sum()):,} of {len(changed):,} rows leave the range that "
-                "those of the training rows have, and are held at its ends: features are in their tails "
-                "together there."
+                f"The predictors of {int(changed.sum()):,} of {len(changed):,} rows leave the range "
+                "that those of the training rows have, and are held at its ends: features are in their "
+                "tails together there."
             )
 
     def _function(self, name: str) -> Any:

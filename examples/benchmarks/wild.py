@@ -7,6 +7,7 @@ Simulated designs with heavy-tailed features (Student's t, Cauchy, log-normal, o
 correlated), 300 to 3,000 rows, 3 to 8 features, interactions up to order 2, 3 or 4, gaussian, Poisson,
 gamma and Bernoulli responses. The default model predicts 10,000 fresh rows of each design. A design is
 wild where a prediction leaves the range of the training responses by more than the width of that range.
+Beside each figure stands what it would be if predictors were not held within their training range.
 
 The error is the root mean squared distance of the predictions from the true mean over the standard
 deviation of that mean, both of the fresh rows but for the hundredth where the true mean is furthest from
@@ -139,9 +140,7 @@ def _is_usual(values: np.ndarray) -> np.ndarray:
     return np.asarray(far <= np.quantile(far, 0.99))
 
 
-def _respond(
-    rng: np.random.Generator, family: str, signal: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _respond(rng: np.random.Generator, family: str, signal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """True means and responses; the predictor of those with a logarithm is bounded."""
     if family == "gaussian":
         noise = rng.choice([0.1, 0.5, 1.0])
@@ -167,11 +166,13 @@ def error(predicted: np.ndarray, mean: np.ndarray) -> float:
     return float(np.sqrt(np.mean((predicted - mean)[usual] ** 2)) / np.std(mean[usual]))
 
 
-def fit_design(design: Design, seed: int, **arguments: object) -> np.ndarray:
-    """Predictions of the default model for the fresh rows."""
+def fit_design(design: Design, seed: int, **arguments: object) -> tuple[np.ndarray, np.ndarray]:
+    """Predictions of the default model for the fresh rows, and what they would be without its limit."""
     import keras
 
     import ahofm_keras as ak
+    from ahofm_keras.decomposition import Parts
+    from ahofm_keras.decomposition.read_rows import functions_on
 
     keras.utils.clear_session(free_memory=True)
     with warnings.catch_warnings():
@@ -179,7 +180,9 @@ def fit_design(design: Design, seed: int, **arguments: object) -> np.ndarray:
         formula = f"y ~ ahofm(., D={design.order})"
         model = ak.AdditiveModel(formula, design.train, family=design.family, seed=seed)
         model.fit(design.train, verbose=0, **arguments)
-        return np.asarray(model.predict(design.fresh))
+        link, parts = model.predict(design.fresh, type="link"), Parts(model)
+        free = link - parts.limit(functions_on(parts, model.read_inputs(design.fresh)))
+        return tuple(np.asarray(model.family.inverse_link(own, np)) for own in (link, free))
 
 
 def main() -> None:
@@ -192,23 +195,34 @@ def main() -> None:
     results = []
     for seed in range(options.first, options.first + options.designs):
         design = simulate(seed)
-        predicted = fit_design(design, seed, **arguments)
-        left = beyond(predicted, design.train["y"].to_numpy())
-        results.append((design.order, left, error(predicted, design.mean)))
-        wild = "  wild" if left > 1 else ""
+        y, both = design.train["y"].to_numpy(), fit_design(design, seed, **arguments)
+        left, errors = [beyond(own, y) for own in both], [error(own, design.mean) for own in both]
+        results.append((design.order, *left, *errors))
         print(
             f"{seed:4d}  D={design.order} p={design.fresh.shape[1]} n={len(design.train):4d} "
-            f"{design.family:9s} {design.margins:15s} beyond {left:9.3g}  error {results[-1][2]:.3f}{wild}",
+            f"{design.family:9s} {design.margins:15s} beyond {left[0]:.3g} ({left[1]:.3g})  "
+            f"error {errors[0]:.3f} ({errors[1]:.3f}){'  wild' if left[0] > 1 else ''}",
             flush=True,
         )
-    table = pd.DataFrame(results, columns=["D", "beyond", "error"])
-    for order, own in table.groupby("D"):
-        print(
-            f"D={order}: {int((own.beyond > 1).sum())} of {len(own)} designs wild, furthest "
-            f"{own.beyond.max():.3g} widths beyond the range, mean error {own.error.mean():.4f}, "
-            f"median {own.error.median():.4f}"
+    print(summarise(results))
+
+
+def summarise(results: list[tuple[int, float, float, float, float]]) -> str:
+    """A line per order and one for all, from order, widths beyond the range and errors of designs."""
+    table = pd.DataFrame(results, columns=["D", "beyond", "free_beyond", "error", "free_error"])
+    groups = [(f"D={order}", own) for order, own in table.groupby("D")] + [("all", table)]
+    lines = []
+    for name, own in groups:
+        wild, free = int((own.beyond > 1).sum()), int((own.free_beyond > 1).sum())
+        tame = own[own.free_beyond <= 1]
+        ratio = np.exp(np.log(tame.error / tame.free_error).mean())
+        lines.append(
+            f"{name}: {wild} of {len(own)} designs wild ({free}), furthest {own.beyond.max():.3g} "
+            f"widths beyond the range ({own.free_beyond.max():.3g}), median error "
+            f"{own.error.median():.4f} ({own.free_error.median():.4f}), mean ratio of "
+            f"errors where none is wild {ratio:.4f}"
         )
-    print(f"all: {int((table.beyond > 1).sum())} of {len(table)} designs wild")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -91,7 +91,9 @@ def test_a_warning_counts_the_rows(
         model.predict(FRESH, **arguments)
 
 
-def test_files_and_exports_hold_too(model: ak.AdditiveModel, terms: pd.DataFrame, tmp_path: Path) -> None:
+def test_files_and_exports_hold_too(
+    model: ak.AdditiveModel, terms: pd.DataFrame, tmp_path: Path
+) -> None:
     row = FRESH.iloc[[int(terms["(limit)"].abs().argmax())]]
     with pytest.warns(ak.AhofmWarning, match=LEFT):
         wanted = model.predict(row)
@@ -106,7 +108,9 @@ def test_files_and_exports_hold_too(model: ak.AdditiveModel, terms: pd.DataFrame
     model.export(tmp_path / "served", verbose=False)
     served = tf.saved_model.load(str(tmp_path / "served"))
     columns = {name: tf.constant(row[name]) for name in "abcdzw"}
-    np.testing.assert_allclose(served.signatures["serving_default"](**columns)["response"], wanted, rtol=1e-6)
+    np.testing.assert_allclose(
+        served.signatures["serving_default"](**columns)["response"], wanted, rtol=1e-6
+    )
 
 
 def test_readers_know_the_limit(model: ak.AdditiveModel, terms: pd.DataFrame) -> None:
