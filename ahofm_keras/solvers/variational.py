@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ahofm_keras.errors import warn
-from ahofm_keras.solvers.ascent import climb, complete, grow, is_crowded, settle, warm_up
+from ahofm_keras.solvers.ascent import climb, complete, grow, is_crowded, settle, sweep, warm_up
 from ahofm_keras.solvers.averaging import are_enough, average_states
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.job import FitJob, Outcome, is_no_worse
@@ -149,8 +149,11 @@ def _fit_linear(engine: Engine, state: State) -> State:
         state = engine.linearise(engine.update_dispersion(state))
         state = engine.update_linear(state, newton_steps=1)
     state = engine.update_dispersion(state)
-    if np.isfinite(engine.deviance(state)):
+    if np.isfinite(engine.deviance(state)) and engine.is_in_range(state):
         return state
-    # A step led to where there is no mean; from the intercept alone steps can be halved.
+    # A step led to where there is no mean, or none that could be meant; from the intercept alone steps can be halved.
     state = engine.linearise(replace(state, linear=engine.start().linear))
-    return engine.update_dispersion(state)
+    state = engine.update_dispersion(state)
+    for _ in range(engine.settings.linear_updates):
+        state = sweep(engine, state, lambda own: -engine.objective(own))
+    return state

@@ -156,6 +156,8 @@ def _respond(rng: np.random.Generator, family: str, signal: np.ndarray) -> tuple
 
 def beyond(predicted: np.ndarray, response: np.ndarray) -> float:
     """How far predictions leave the range of a response, in widths of that range."""
+    if not np.isfinite(predicted).all():
+        return np.inf
     low, high = response.min(), response.max()
     return float(max(0.0, low - predicted.min(), predicted.max() - high) / (high - low))
 
