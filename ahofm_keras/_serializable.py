@@ -16,7 +16,7 @@ PACKAGE = "ahofm_keras"
 CLASSES = (
     "AdditiveModel", "BasisExpansion", "Deviance", "FactorStart", "FactorizedInteraction",
     "HalfDeviance", "Linear", "Offset", "ParametricColumns", "Positions", "Posterior", "Predictor",
-    "QuadraticPenalty", "Response", "Smooth", "TensorProduct",
+    "QuadraticPenalty", "RangeLimit", "Response", "Smooth", "TensorProduct",
 )  # fmt: skip
 
 

@@ -20,6 +20,9 @@ from ahofm_keras.transforms import evaluate_expression
 # was switched off.
 _NOTHING = 1e-6
 
+# What is called a part too where the limit of the predictor acts.
+HELD = "held in the training range"
+
 # Part, values of its features, order, contribution.
 Line = tuple[str, str, int, float]
 
@@ -30,7 +33,8 @@ class Explanation:
 
     Args:
         table: a row per part with `part`, `value` (the features' values), `order` and `contribution` in
-            units of the link. They sum to the link.
+            units of the link. They sum to the link. Where the parts leave the range that they have on
+            the training rows, the last one (`HELD`) is what brings their sum back to its end.
         link: the predictor.
         response: the predicted mean.
         response_label: name of the response.
@@ -80,6 +84,9 @@ def explain(model: AdditiveModel, row: Any, top: int = 5) -> Explanation:
     for (variable,), own in zip(main, parts.evaluate_many(main, functions)[:, 0], strict=True):
         lines.append((parts.label([variable]), values[variable], 1, float(own)))
     lines += _interaction_lines(parts, functions, values, top)
+    limit = float(parts.limit(functions)[0])
+    if abs(limit) > _NOTHING * np.sqrt(parts.total_variance):
+        lines.append((HELD, "", 0, limit))
     table = pd.DataFrame(lines, columns=["part", "value", "order", "contribution"])
     link = float(table["contribution"].sum())
     response = float(model.family.inverse_link(np.asarray(link), np))

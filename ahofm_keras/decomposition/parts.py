@@ -3,7 +3,7 @@
 Every term is a sum of products of functions of single variables. Where each function is split into its
 mean over the training margin and the rest, the products fall apart into parts that have mean zero along
 each of their variables and are uncorrelated under the product of the margins. This is exact: the
-constant and all parts add up to the link.
+constant and all parts add up to the link, but where its limit acts (`Parts.limit`).
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ class Parts:
         means: of the functions of each variable, `(m,)`.
         covariances: of the functions of each variable, `(m, m)`.
         groups: products of functions, by term and order.
+        raw_constant: the link where all of them are 0, without the offset.
     """
 
     def __init__(self, model: AdditiveModel) -> None:
@@ -59,7 +60,7 @@ class Parts:
         moments = [_moments(v, m) for v, m in zip(self.variables, self.margins.single, strict=True)]
         self.means = [mean for mean, _ in moments]
         self.covariances = [covariance for _, covariance in moments]
-        self._raw_constant, self.groups = read_groups(model, self.variables)
+        self.raw_constant, self.groups = read_groups(model, self.variables)
 
     # Subsets --------------------------------------------------------------------------------------
 
@@ -173,7 +174,7 @@ class Parts:
     @cached_property
     def constant(self) -> float:
         """The mean of the link over the product of the margins, without the offset."""
-        total = self._raw_constant
+        total = self.raw_constant
         for index in range(len(self.groups)):
             share = self.share_of_rest(index, ())
             total += 0.0 if share is None else float(share.sum())
@@ -233,11 +234,22 @@ class Parts:
 
     def link(self, functions: Sequence[np.ndarray]) -> np.ndarray:
         """The link without the offset at rows, from the functions of all variables."""
-        total = np.full(_count_rows(functions), self._raw_constant)
+        held, free = self._sums(functions)
+        return self.raw_constant + free + np.clip(held, *self.model.held_range)
+
+    def limit(self, functions: Sequence[np.ndarray]) -> np.ndarray:
+        """What the limit of the predictor changes of the sum of the constant and all parts at rows."""
+        held, _ = self._sums(functions)
+        return np.clip(held, *self.model.held_range) - held
+
+    def _sums(self, functions: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """The sum of the groups that the predictor's limit holds, which are of bases, and of others."""
+        held, free = np.zeros((2, _count_rows(functions)))
         for group in self.groups:
             factors = [w.T @ functions[v] for v, w in zip(group.members, group.weights, strict=True)]
+            total = held if group.features else free
             total += group.scale @ elementary_symmetric(np.stack(factors), group.order)
-        return total
+        return held, free
 
     # Variances over the product of the margins ----------------------------------------------------
 

@@ -3,6 +3,7 @@
 from ahofm_keras.layers.basis import BasisExpansion
 from ahofm_keras.layers.inputs import Offset, ParametricColumns, Positions
 from ahofm_keras.layers.interaction import FactorizedInteraction
+from ahofm_keras.layers.limit import RangeLimit
 from ahofm_keras.layers.linear import Linear
 from ahofm_keras.layers.posterior import Posterior
 from ahofm_keras.layers.predictor import Predictor, Response
@@ -18,6 +19,7 @@ __all__ = [
     "Positions",
     "Posterior",
     "Predictor",
+    "RangeLimit",
     "Response",
     "Smooth",
     "TensorProduct",

@@ -45,7 +45,8 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
         family: `"gaussian"`, `"bernoulli"`, `"poisson"` or `"gamma"`; with another link than its usual
             one `ak.families.Gamma(link="inverse")`.
         df_kind: definition of degrees of freedom: `"2H-HH"` (tr(2H - H'H)) or `"H"` (tr H).
-        extrapolation: outside the training range `"clip"`, go on `"linear"`, or raise an `"error"`.
+        extrapolation: outside the training range `"clip"`, go on `"linear"`, or raise an `"error"`. But
+            with `"linear"`, predictors of models with interactions stay in their training range too.
         seed: of the factors' start, the validation split and the shuffling.
         starts: for the average of how many fits there is room; `"auto"` for as many as `fit` takes by
             default with as many rows as `data` has.
@@ -149,6 +150,11 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
         named = [self.predictor, *(self.get_layer(name) for name in self._graph.contributions)]
         # A term may have several layers; only the last has its name.
         return list(dict.fromkeys([*named, *(own for own in self.network.layers if own.weights)]))
+
+    @property
+    def encoded(self) -> list[Any]:
+        """The tensors of encoded rows in the graph."""
+        return self._graph.encoded
 
     @property
     def encoded_names(self) -> list[str]:
@@ -316,7 +322,8 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
             x: data frame, dict of columns (scalars: one row), or dataset of batches of columns.
             type: `"response"` (mean), `"link"` (predictor), or `"terms"`: a data frame with a column per
                 term (an order of an `ahofm`), whose sum with `model.intercept` (also in the frame's
-                `attrs`) and the offset is the link.
+                `attrs`) and the offset is the link. With interactions the last column, `(limit)`, is
+                what holds the smooth terms within the range of their sum on the training rows.
             interval: level of intervals, e.g. 0.95. With `type="response"` a frame comes back with
                 `mean`, `lower` and `upper` (credible band of the mean), `predictive_lower` and
                 `predictive_upper` (interval of a new response); with `type="link"` one with `link`,

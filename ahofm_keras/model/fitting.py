@@ -25,6 +25,7 @@ from ahofm_keras.model.arguments import (
 )
 from ahofm_keras.model.fit_result import FitResult, hash_rows, measure_fit
 from ahofm_keras.model.fit_state import FitState
+from ahofm_keras.model.limits import learn_limits, without_limits
 from ahofm_keras.model.reading import check_varies, split_off
 from ahofm_keras.model.response import learn_expression_of_response, learn_units_of_response
 from ahofm_keras.model.row_reader import RowReader
@@ -131,18 +132,26 @@ def run_fit(
     mark = hash_rows(rows, request.class_weight) if isinstance(rows, Rows) else None
     with _interruptions_noted(model, fits, solver, mark):
         _look_back(model, fits, mark, request, solver)
-        return _run(model, reader, request, job, solver, mark)
+        return _run(model, reader, fits, request, job, solver, mark)
 
 
 def _run(
-    model: Any, reader: RowReader, request: FitRequest, job: FitJob, solver: str, mark: str | None
+    model: Any,
+    reader: RowReader,
+    fits: FitState,
+    request: FitRequest,
+    job: FitJob,
+    solver: str,
+    mark: str | None,
 ) -> keras.callbacks.History:
     if request.restarts == AUTO and _may_average(model, job.training, request, solver):
         job = replace(job, restarts=_most_starts(model, job.training) - 1, until_agreed=True)
     laplace = solver != VARIATIONAL and can_have_laplace(model, job)
     began = time.perf_counter()
     with noting() as notes, own_errors():
-        outcome = SOLVERS[solver](model, job)
+        with without_limits(model, fits):
+            outcome = SOLVERS[solver](model, job)
+            learn_limits(model, job)
         if solver == VARIATIONAL:
             _warn_of_saturation(outcome.history, job.training)
         elif laplace:

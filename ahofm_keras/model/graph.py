@@ -21,6 +21,7 @@ from ahofm_keras.layers import (
     Positions,
     Posterior,
     Predictor,
+    RangeLimit,
     Response,
 )
 from ahofm_keras.layers.factor_covariances import factor_shapes
@@ -93,6 +94,8 @@ class Graph:
         encoders: what never changes in training: `positions` on the axes of bases, design `columns`, and
             the `offset` of each predictor, as far as they occur, by the layers that compute them.
         contributions: tensor `(n, c)` of each term, by layer name, inside the model's scale.
+        limits: layers that hold the sum of some terms, and their tensors `(n, 2)`, by parameter of the
+            family.
         links: the predictors, by parameter of the family.
         response: the mean; with several predictors all parameters `(n, K)`.
         predictors: the layers that hold the intercepts, by parameter of the family.
@@ -103,6 +106,7 @@ class Graph:
     inputs: dict[str, Tensor]
     encoders: dict[str, tuple[RawColumns, Tensor]]
     contributions: dict[str, Tensor]
+    limits: dict[str, tuple[RangeLimit, Tensor]]
     links: dict[str, Tensor]
     response: Tensor
     predictors: dict[str, Predictor]
@@ -137,6 +141,7 @@ def build_graph(
     columns = _design_columns(design, inputs, encoders, free)
     sources = TermInputs(bases, columns, design.sources, seed, starts)
     contributions: dict[str, Tensor] = {}
+    limits: dict[str, tuple[RangeLimit, Tensor]] = {}
     predictors: dict[str, Predictor] = {}
     links: dict[str, Tensor] = {}
     for name, own in design.predictors.items():
@@ -144,15 +149,21 @@ def build_graph(
         offset = _offset(list(own.offsets.values()), f"offset{suffix}", inputs, encoders, free)
         parts = {term.name: term.connect(sources) for term in own.terms if term.offset is None}
         contributions |= parts
+        held = {term.name for term in design.held_terms(name)}
+        summed = [tensor for term, tensor in parts.items() if term not in held]
+        if held:
+            limit = RangeLimit(name=free(f"limit{suffix}"))
+            limits[name] = limit, limit([parts[term] for term in parts if term in held])
+            summed.append(limits[name][1][:, :1])
         # Only the first, which is that of the mean, has the response's shift and scale.
         units = (0.0, 1.0) if predictors else (shift, scale)
         unit = family.dispersion_unit(*units) if units[1] else 1.0
         layer = Predictor(*units, own.intercept, unit, name=free(f"predictor{suffix}"))
         predictors[name] = layer
-        links[name] = layer(list(parts.values()) or [_nothing(encoders)], offset)
+        links[name] = layer(summed or [_nothing(encoders)], offset)
     several = list(links.values()) if len(links) > 1 else next(iter(links.values()))
     response = Response(family, name=free("response"))(several)
-    return Graph(inputs, encoders, contributions, links, response, predictors, bases, columns)
+    return Graph(inputs, encoders, contributions, limits, links, response, predictors, bases, columns)
 
 
 def _inputs(design: Design) -> dict[str, Tensor]:

@@ -35,6 +35,10 @@ PREDICTION_TYPES = ("response", "link", "terms")
 PREDICTION_ROWS = 8192
 CONFORMAL = "conformal"
 INTERVAL_METHODS = ("posterior", CONFORMAL)
+# Column of the terms that says what the limit of the predictor changes.
+LIMIT = "(limit)"
+# By what share of the range a predictor may leave it by rounding.
+ROUNDING = 1e-5
 
 
 class Outputs:
@@ -58,6 +62,7 @@ class Outputs:
         self._graph = graph
         self._design = design
         self._posterior, self._variances = posterior
+        self._limit = graph.limits.get(next(iter(graph.links)))
         self._functions: dict[tuple[Any, ...], Any] = {}
         # Here, because Keras would look for layers in a function that is an attribute of a model.
         self.from_encoded = keras.Function(graph.encoded, graph.response)
@@ -65,6 +70,13 @@ class Outputs:
     def mean(self) -> dict[str, Any]:
         """Mean response and predictor."""
         return {"response": self._graph.response, "link": self._graph.link}
+
+    def limit(self) -> dict[str, Any]:
+        """What the limit of the first predictor changes of it, where it has one, in its units."""
+        if self._limit is None:
+            return {}
+        _, tensor = self._limit
+        return {LIMIT: self._in_units(keras.ops.cast(tensor[:, 1], "float64"))}
 
     @property
     def has_terms(self) -> bool:
@@ -80,7 +92,7 @@ class Outputs:
             tensor = self._graph.contributions[term.name]
             for place, label in enumerate(term.column_labels):
                 columns[label] = self._in_units(keras.ops.cast(tensor[:, place], "float64"))
-        return columns
+        return columns | self.limit()
 
     def _in_units(self, tensor: Any) -> Any:
         """From the model's own scale to units of the link; reads the weight whenever it is computed."""
@@ -118,12 +130,25 @@ class Outputs:
             raise DataError("The dataset has no batches.")
         return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
+    def warn_of_limit(self, predicted: dict[str, np.ndarray]) -> None:
+        """Say in how many rows the limit acts."""
+        if self._limit is None:
+            return
+        low, high = self._limit[0].ends
+        changed = np.abs(predicted[LIMIT]) > ROUNDING * (high - low) * float(self._graph.predictor.scale)
+        if changed.any():
+            warn(
+                f"The predictors of {int(changed.sum()):,} of {len(changed):,} rows leave the range "
+                "that those of the training rows have, and are held at its ends: features are in their "
+                "tails together there."
+            )
+
     def _function(self, name: str) -> Any:
         """Traced once, for any number of rows: tracing takes longer than a prediction."""
         key = name, self._in_use()
         if key not in self._functions:
             encoded = self._graph.encoded
-            function = keras.Function(encoded, getattr(self, name)())
+            function = keras.Function(encoded, getattr(self, name)() | self.limit())
             signature = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in encoded]
             self._functions[key] = tf.function(function, input_signature=[signature])
         return self._functions[key]
@@ -293,6 +318,7 @@ def run_predict(
                     batches, verbose=request.verbose, steps=request.steps, callbacks=request.callbacks
                 )
         predicted = outputs.run(wanted, batches_of(rows, size, request.steps))
+        outputs.warn_of_limit(predicted)
         if interval is not None and request.method == CONFORMAL:
             held_out = reader.validation(request.calibration)
             scores = calibration_scores(held_out, outputs, model.family, wanted)

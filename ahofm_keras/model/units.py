@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ahofm_keras.layers import Predictor
+import numpy as np
+
+from ahofm_keras.layers import Predictor, RangeLimit
 
 
 class Units:
@@ -21,6 +23,17 @@ class Units:
     def predictor(self) -> Predictor:
         """The layer of intercept, shift and scale."""
         return self._graph.predictor
+
+    @property
+    def limits(self) -> dict[str, RangeLimit]:
+        """The layers that hold predictors within their training range, by parameter of the family."""
+        return {name: layer for name, (layer, _) in self._graph.limits.items()}
+
+    @property
+    def held_range(self) -> tuple[float, float]:
+        """Between which ends the sum of the terms that are held stays, in units of the link."""
+        low, high = next((layer.ends for layer in self.limits.values()), (-np.inf, np.inf))
+        return self.scale * low, self.scale * high
 
     @property
     def shift(self) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ahofm_keras.decomposition import Explanation
+from ahofm_keras.decomposition.explain import HELD
 from ahofm_keras.decomposition.names import check_count
 from ahofm_keras.errors import DataError
 from ahofm_keras.plotting.texts import join_names, signed
@@ -88,7 +89,8 @@ def explanation_data(explanation: Explanation, most: int = 12) -> pd.DataFrame:
         )
     check_count("most", most, 1, none=False)
     table = explanation.table
-    first, parts = table[table["order"] == 0], table[table["order"] > 0]
+    held = table["part"] == HELD
+    first, parts = table[(table["order"] == 0) & ~held], table[table["order"] > 0]
     summed = parts["part"].str.fullmatch(_SUMMED).to_numpy(bool)
     own, others = parts[~summed], parts[summed]
     sizes = own["contribution"].abs().to_numpy()
@@ -103,6 +105,7 @@ def explanation_data(explanation: Explanation, most: int = 12) -> pd.DataFrame:
     if len(small):
         lines.append((f"{len(small)} smaller parts", "", small["contribution"].sum(), "rest"))
     lines += [(row.part, "", row.contribution, "rest") for row in others.itertuples()]
+    lines += [(row.part, "", row.contribution, "rest") for row in table[held].itertuples()]
     frame = pd.DataFrame(lines, columns=["part", "value", "contribution", "kind"])
     ends = frame["contribution"].cumsum()
     frame["start"], frame["end"] = ends - frame["contribution"], ends

@@ -29,10 +29,10 @@ def describe_arithmetic(parts: Parts) -> Json:
     `raw_constant` goes with the factors as they are, `constant` with the centred factors of the
     decomposition: `means` of each group are what is taken off its factors.
     """
-    nothing = [np.zeros((variable.size, 1)) for variable in parts.variables]
     return {
-        "raw_constant": float(parts.link(nothing)[0]),
+        "raw_constant": parts.raw_constant,
         "constant": parts.constant,
+        "held_range": _held_range(parts),
         "variables": [_variable(*pair) for pair in zip(parts.variables, parts.means, strict=True)],
         "groups": [_group(group, means) for group, means in _used_groups(parts)],
         "offsets": [
@@ -102,7 +102,14 @@ def _group(group: Group, means: np.ndarray) -> Json:
         "weights": [pack(weights) for weights in group.weights],
         "means": pack(means),
         "scale": pack(group.scale),
+        "held": bool(group.features),
     }
+
+
+def _held_range(parts: Parts) -> list[float] | None:
+    """Between which ends the sum of the groups that are held stays; None where there are none."""
+    ends = parts.model.held_range
+    return list(ends) if np.isfinite(ends).all() else None
 
 
 def describe_posterior(parts: Parts) -> Json | None:

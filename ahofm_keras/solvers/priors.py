@@ -285,6 +285,8 @@ class BlockPrior:
         free = np.flatnonzero(self.free & ~self.is_off[:, None])
         if len(free):
             gradient, hessian = self._derivatives(solution, dispersion)
+            if not np.isfinite(hessian).all():  # a trial ran away: nobody will accept it
+                return step.reshape(self.free.shape)
             values, vectors = np.linalg.eigh(-hessian[free[:, None], free])
             floor = max(1e-3 * np.abs(values).max(), 1e-8)
             along = (vectors.T @ gradient[free]) / np.maximum(np.abs(values), floor)

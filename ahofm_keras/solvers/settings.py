@@ -77,6 +77,8 @@ class Settings:
 
     # Of all interactions of one order together, in units of the response's variance.
     start_variance: float = 0.05
+    # Less where a predictor would be out of range, but not below this.
+    least_start_variance: float = 1e-12
     # Updates of the linear block alone: enough for its smoothing and the dispersion to settle.
     linear_updates: int = 10
     # Newton steps where the linear block could explain every row: chosen as if all were noise.

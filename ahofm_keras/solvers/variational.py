@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ahofm_keras.errors import warn
-from ahofm_keras.solvers.ascent import climb, complete, grow, is_crowded, settle, warm_up
+from ahofm_keras.solvers.ascent import climb, complete, grow, is_crowded, settle, sweep, warm_up
 from ahofm_keras.solvers.averaging import are_enough, average_states
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.job import FitJob, Outcome, is_no_worse
@@ -125,13 +125,23 @@ def ascend(engine: Engine, seed: int) -> Steps:
     first = tuple(group for group in state.groups if not group.number)
     state = replace(plain, dispersion=1.0, linear=start.linear, groups=first)
     state = _fit_linear(engine, engine.linearise(state, Rough.ALL))
-    state = draw_factors(state, seed, engine.settings.start_variance)
+    state = _draw_in_range(engine, state, seed)
     state = yield from warm_up(engine, state)
     # It was chosen while the interactions, which are there now, were noise.
     state = _reset_smoothing(engine, state)
     state = yield from settle(engine, state)
     state = yield from complete(engine, state)
     return (yield from try_moves(engine, state, [MainEffectsOnly(plain)]))
+
+
+def _draw_in_range(engine: Engine, state: State, seed: int) -> State:
+    """Random factors, smaller where products of tails would lead a predictor far from its response."""
+    variance = engine.settings.start_variance
+    drawn = draw_factors(state, seed, variance)
+    while not engine.is_in_range(drawn) and variance > engine.settings.least_start_variance:
+        variance /= 100
+        drawn = draw_factors(state, seed, variance)
+    return drawn
 
 
 def _start_linear(engine: Engine, state: State) -> State:
@@ -150,8 +160,12 @@ def _fit_linear(engine: Engine, state: State) -> State:
         state = engine.linearise(engine.update_dispersion(state))
         state = engine.update_linear(state, newton_steps=1)
     state = engine.update_dispersion(state)
-    if np.isfinite(engine.deviance(state)):
+    if np.isfinite(engine.deviance(state)) and engine.is_in_range(state):
         return state
-    # A step led to where there is no mean; from the intercept alone steps can be halved.
-    state = engine.linearise(replace(state, linear=engine.start().linear))
-    return engine.update_dispersion(state)
+    # A step led to where there is no mean, or none that could be meant: from the intercept alone, with
+    # steps that are halved where they are too long.
+    plain = engine.linearise(replace(state, linear=engine.start().linear, groups=()))
+    plain = engine.update_dispersion(plain)
+    for _ in range(engine.settings.linear_updates):
+        plain = sweep(engine, plain, lambda own: -engine.objective(own))
+    return engine.update_dispersion(engine.linearise(replace(plain, groups=state.groups)))

@@ -86,6 +86,17 @@ class Design:
         """The orders of the interactions of all predictors."""
         return tuple(order for layout in self.layout.values() for order in layout.orders)
 
+    def held_terms(self, parameter: str) -> tuple[Term, ...]:
+        """The terms of a predictor whose sum stays within the range that it had on the training rows.
+
+        All functions of bases where some are interactions: of these alone there are products that no
+        row has seen. Not where functions are to go on beyond the training range.
+        """
+        found = tuple(term for term in self.predictors[parameter].terms if term.features)
+        bases = [self.features[place].basis for term in found for place in term.features]
+        goes_on = any(basis.is_spline and basis.extrapolation == "linear" for basis in bases)
+        return () if goes_on or not self.layout[parameter].orders else found
+
     @cached_property
     def sources(self) -> Sources:
         """Bases and design columns, which all terms share."""

@@ -25,6 +25,7 @@ from ahofm_keras.layers import (
     Positions,
     Posterior,
     Predictor,
+    RangeLimit,
     Response,
     Smooth,
     TensorProduct,
@@ -145,6 +146,7 @@ CASES = {
     "Predictor": Case(
         lambda **options: Predictor(1990.5, 3.0, True, **options), _contributions, "float64"
     ),
+    "RangeLimit": Case(RangeLimit, lambda dtype: _contributions(dtype)[:1]),
     "Posterior": Case(
         lambda **options: Posterior(
             True,

@@ -31,6 +31,7 @@ def test_terms_sum_to_the_link(fitted: ak.AdditiveModel, frame: pd.DataFrame) ->
         "s(flag)",
         "ahofm(x1, x2, group, flag)[2]",
         "ahofm(x1, x2, group, flag)[3]",
+        "(limit)",
     ]
 
 

@@ -18,12 +18,14 @@ def predict(contents: dict[str, Any], row: dict[str, Any]) -> float:
     """The mean of one row, from the page's contents alone."""
     arithmetic = contents["arithmetic"]
     functions = [_functions(variable, row) for variable in arithmetic["variables"]]
-    link = arithmetic["raw_constant"]
+    link, held = arithmetic["raw_constant"], 0.0
     for group in arithmetic["groups"]:
         pairs = zip(group["members"], group["weights"], strict=True)
         factors = [unpack(weights).T @ functions[v] for v, weights in pairs]
         for subset in combinations(factors, group["order"]):
-            link += float(unpack(group["scale"]) @ np.prod(subset, axis=0))
+            product = float(unpack(group["scale"]) @ np.prod(subset, axis=0))
+            link, held = (link, held + product) if group["held"] else (link + product, held)
+    link += held if arithmetic["held_range"] is None else np.clip(held, *arithmetic["held_range"])
     link += sum(_evaluate(offset["expression"], row) for offset in arithmetic["offsets"])
     return float(_INVERSE[contents["family"]["link"]](link))
 

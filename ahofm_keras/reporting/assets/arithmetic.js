@@ -169,6 +169,7 @@ class Model {
   constructor(arithmetic, link) {
     this.constant = arithmetic.constant;
     this.rawConstant = arithmetic.raw_constant;
+    this.heldRange = arithmetic.held_range;
     this.offsets = arithmetic.offsets;
     this.largestOrder = arithmetic.largest_order;
     this.inverseLink = INVERSE_LINKS[link];
@@ -188,7 +189,7 @@ class Model {
     const scale = unpack(group.scale), means = unpack(group.means), rank = scale.length;
     const place = new Map(group.members.map((variable, j) => [variable, j]));
     return {
-      order: group.order, members: group.members, place, rank, scale,
+      order: group.order, members: group.members, place, rank, scale, held: group.held,
       weights: group.weights.map(unpack),
       means: group.members.map((_, j) => means.subarray(j * rank, (j + 1) * rank)),
       hasMeans: means.some((mean) => mean !== 0),
@@ -243,14 +244,20 @@ class Model {
     const values = this.variables.map((_, v) => this.valueAt(v, row));
     const functions = this.variables.map((_, v) => this.functionsAt(v, values[v]));
     const raw = this.groups.map((group) => group.members.map((v) => this.factors(group, v, functions[v], false)));
-    let link = this.rawConstant;
+    let link = this.rawConstant, held = 0;
     this.groups.forEach((group, g) => {
       const totals = elementarySymmetric(raw[g], group.order, group.rank);
-      for (let f = 0; f < group.rank; f++) link += group.scale[f] * totals[f];
+      for (let f = 0; f < group.rank; f++) {
+        if (group.held) held += group.scale[f] * totals[f];
+        else link += group.scale[f] * totals[f];
+      }
     });
+    // What holds the sum in the range that it had on the training rows.
+    const limit = this.heldRange === null ? 0 : clamp(held, ...this.heldRange) - held;
+    link += held + limit;
     const offsets = this.offsets.map((offset) => evaluateExpression(offset.expression, row));
     for (const offset of offsets) link += offset;
-    return { values, functions, raw, offsets, link, mean: this.inverseLink(link) };
+    return { values, functions, raw, offsets, limit, link, mean: this.inverseLink(link) };
   }
 
   /** The parts of a row by order: subsets one after another and their values.

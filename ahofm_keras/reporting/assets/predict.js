@@ -50,9 +50,10 @@ function showParts(at) {
   if (!shownParts.length) shownParts = largestParts(model.partsAt(at));
   const lines = shownParts.map((subset) => ({ subset, value: model.partAt(at, subset) }));
   const offset = at.offsets.reduce((a, b) => a + b, 0);
-  const rest = lines.reduce((left, line) => left - line.value, at.link - model.constant - offset);
+  const rest = lines.reduce((left, line) => left - line.value, at.link - model.constant - offset - at.limit);
   const others = contents.ranking.reduce((total, entry) => total + entry.active, -shownParts.length);
   if (others > 0) lines.push({ text: `${count(others)} other ${others === 1 ? "part" : "parts"}`, value: rest });
+  if (Math.abs(at.limit) > 1e-6 * Math.abs(at.link)) lines.push({ text: "Held in the training range", value: at.limit });
   if (at.offsets.length) lines.push({ text: model.offsets.map((own) => own.label).join(" + "), value: offset });
   const most = Math.max(...lines.map((line) => Math.abs(line.value)), 1e-12);
   const decimals = clamp(2 - Math.floor(Math.log10(most)), 0, 8);
