@@ -102,8 +102,8 @@ def test_coordinates_are_only_scaled_and_the_penalty_with_them(name: str, smooth
 def test_an_interactions_loss_sums_orders_features_and_factors() -> None:
     cases = [CASES["ps"], CASES["re"], CASES["parabola"]]
     orders = [
-        {"order": 2, "rank": 4, "smoothing": [0.5, 2.0, 30.0]},
-        {"order": 3, "rank": 2, "smoothing": [7.0, 0.0, 1.0]},
+        {"order": 2, "started": 4, "smoothing": [0.5, 2.0, 30.0]},
+        {"order": 3, "started": 2, "smoothing": [7.0, 0.0, 1.0]},
     ]
     layer = FactorizedInteraction(
         [(0, 0), (1, 0), (2, 0)],
@@ -122,7 +122,7 @@ def test_an_interactions_loss_sums_orders_features_and_factors() -> None:
         gamma = np.asarray(layer.coefficients(place))
         wanted = 0.0
         for j, case in enumerate(cases):
-            for f in range(order["rank"]):
+            for f in range(order["started"]):
                 own = gamma[j, : len(case.penalty), f]
                 wanted += order["smoothing"][j] * own @ case.penalty @ own / (2 * ROWS)
         assert losses[place] == pytest.approx(wanted, rel=1e-6)

@@ -332,7 +332,7 @@ def test_factors_of_rank_m_minus_one_represent_every_surface() -> None:
     exact = TensorProduct([(0, 0), (1, 0)], transforms, eigenvalues, [0.0, 0.0], True, dtype="float64")
     exact(bases)
     exact.assign_coordinates(surface)
-    order = {"order": 2, "rank": 5, "smoothing": [0.0, 0.0]}
+    order = {"order": 2, "started": 5, "smoothing": [0.0, 0.0]}
     factors = FactorizedInteraction([(0, 0), (1, 0)], transforms, eigenvalues, [order], dtype="float64")
     factors(bases)
     left, values, right = np.linalg.svd(surface)

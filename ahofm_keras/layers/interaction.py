@@ -84,8 +84,9 @@ class FactorizedInteraction(keras.layers.Layer):
             self._speeds.append(speed[:, :, None])
             self._penalties.append(penalty)
         self.factors = [self._add_factors(place) for place in range(len(self.orders))]
+        # By text: TensorFlow exports no other keys.
         self.further = {
-            place: self.add_weight(
+            str(place): self.add_weight(
                 name=f"further_{order['order']}",
                 shape=(count, width, order["slots"] - order["started"]),
                 initializer="zeros",
@@ -114,7 +115,7 @@ class FactorizedInteraction(keras.layers.Layer):
         transform = ops.cast(self._to_coefficients[place], self.compute_dtype)
         factors, more = self.factors[place], self._further_in_use(place)
         if more:
-            factors = ops.concatenate([factors, self.further[place][:, :, :more]], axis=2)
+            factors = ops.concatenate([factors, self.further[str(place)][:, :, :more]], axis=2)
         return ops.matmul(transform, factors)
 
     def _further_in_use(self, place: int) -> int:
@@ -126,8 +127,8 @@ class FactorizedInteraction(keras.layers.Layer):
         0 in the padding and where a factor is not in use.
         """
         factors = np.asarray(self.factors[place])
-        if place in self.further:
-            factors = np.concatenate([factors, np.asarray(self.further[place])], axis=2)
+        if str(place) in self.further:
+            factors = np.concatenate([factors, np.asarray(self.further[str(place)])], axis=2)
         return factors * self._speeds[place]
 
     def assign_coordinates(self, place: int, values: np.ndarray) -> None:
@@ -142,15 +143,15 @@ class FactorizedInteraction(keras.layers.Layer):
         """Set the further factors of one order; 0 where none are given."""
         shape = (*given.shape[:2], self.orders[place]["slots"] - self.orders[place]["started"])
         filled = fill_room(given, shape, 2)
-        if place in self.further:
-            self.further[place].assign(filled)
+        if str(place) in self.further:
+            self.further[str(place)].assign(filled)
 
     def refresh(self) -> None:
         """Look at the weights, after others have set them: up to which factor they are not 0."""
         used = [order["started"] for order in self.orders]
         for place, further in self.further.items():
             kept = np.flatnonzero(np.asarray(further).any(axis=(0, 1)))
-            used[place] += int(kept.max(initial=-1)) + 1
+            used[int(place)] += int(kept.max(initial=-1)) + 1
         self.in_use = tuple(used)
 
     def set_weights(self, weights: Any) -> None:
@@ -164,7 +165,7 @@ class FactorizedInteraction(keras.layers.Layer):
             store[f"factors_{place}"] = np.asarray(self.factors[place])
             more = self._further_in_use(place)
             if more:
-                store[f"further_{place}"] = np.asarray(self.further[place])[..., :more]
+                store[f"further_{place}"] = np.asarray(self.further[str(place)])[..., :more]
 
     def load_own_variables(self, store: Any) -> None:
         """The factors that were in use; 0 for others."""

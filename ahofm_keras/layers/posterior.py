@@ -227,6 +227,8 @@ class Posterior(keras.layers.Layer):
 
     def _interaction_variances(self, bases: Sequence[Array]) -> list[Array]:
         """Of each order the sum of the variances of all groups in use, whose rows stand side by side."""
+        if not self.interactions:
+            return []
         groups, rows = self.groups_in_use, _rows(bases, None)
         moments = [
             FactorMoments(entry["order"], entry["rank"], groups * rows, namespace=ops)

@@ -218,7 +218,7 @@ OPTIONS: list[Row] = [
      "e.g. (2, 3).\n    Received: orders=(2, 2)."),
     ("y ~ ahofm(x, z, F=0)",
      "                ^^^",
-     "`F` of `ahofm()` must be a whole number of at least 1, or a tuple of them, one per order.\n"
+     '`F` of `ahofm()` must be "auto", a whole number of at least 1, or a tuple of them, one per order.\n'
      "    Received: F=0."),
     ("y ~ ahofm(x, z, F=(10, 5))",
      "    ^^^^^^^^^^^^^^^^^^^^^^",

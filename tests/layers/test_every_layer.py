@@ -123,8 +123,8 @@ CASES = {
             [CUBIC.transform, PARABOLA.transform, CUBIC.transform],
             [CUBIC.eigenvalues, PARABOLA.eigenvalues, CUBIC.eigenvalues],
             [
-                {"order": 2, "rank": 3, "smoothing": [1.0, 2.0, 3.0]},
-                {"order": 3, "rank": 2, "smoothing": [0.0, 2.0, 9.0]},
+                {"order": 2, "started": 3, "smoothing": [1.0, 2.0, 3.0]},
+                {"order": 3, "started": 2, "smoothing": [0.0, 2.0, 9.0]},
             ],
             seed=5,
             **options,

@@ -268,19 +268,19 @@ def test_standard_errors_are_those_of_independent_groups(average: ak.AdditiveMod
 
 
 @pytest.mark.filterwarnings("ignore:The fit reached its last epoch")
-def test_what_another_solver_fits_jointly_has_the_variance_of_joint_covariances(
+def test_after_another_solver_each_fit_of_an_average_has_its_share_of_the_variance(
     data: pd.DataFrame, tmp_path: Path
 ) -> None:
-    """There is room for covariances within a start: these are scaled to the variance that all have."""
+    """The factors of one stand for those of the others: alone each would have all of it."""
     model = ak.AdditiveModel(FORMULA, data, starts=3)
     model.fit(data, restarts=1, verbose=0)
     assert model.posterior.groups_in_use == 2
     model.fit(data, solver="bcd", epochs=3, verbose=0)
     assert model.starts == model.posterior.groups_in_use == 2
     assert model.fit_result.posterior == "laplace"
-    joint, apart = joint_and_written_variances(model, data)
-    assert joint.min() > 0
-    np.testing.assert_allclose(apart, joint, rtol=1e-6)
+    alone, written = alone_and_written_variances(model, data)
+    assert alone.min() > 0
+    np.testing.assert_allclose(2 * written, alone, rtol=1e-6)
     model.save(tmp_path / "m.keras")
     loaded = keras.models.load_model(tmp_path / "m.keras")
     pd.testing.assert_frame_equal(
@@ -291,22 +291,22 @@ def test_what_another_solver_fits_jointly_has_the_variance_of_joint_covariances(
     assert model.fit_result.posterior == "variational"
 
 
-def joint_and_written_variances(
+def alone_and_written_variances(
     model: ak.AdditiveModel, data: pd.DataFrame
 ) -> tuple[np.ndarray, np.ndarray]:
-    """tr(C H) of each block of factors, C from the curvature H of all starts, and as the model has it."""
+    """tr(C H) of each block of factors, C from its curvature H, and as the model has it."""
     job = FitJob(model._reader.with_response(data, None, None))
     engine = make_engine(model, job, variational=False)
     state = engine.linearise(read_weights(model, engine.start()))
-    joint, written = [], []
+    alone, written = [], []
     given = engine.design, engine.total_weight, True, engine.settings
     for index, group in enumerate(make_groups(*given)):
         for j, block in enumerate(group.blocks):
             gram = engine.factor_system(state, index, j).gram
             inverse = np.linalg.inv(gram + np.diag(block.prior.precisions))
-            joint.append(float(model.posterior.dispersion) * np.einsum("ij,ij->", inverse, gram))
+            alone.append(float(model.posterior.dispersion) * np.einsum("ij,ij->", inverse, gram))
             written.append(_written_variance(model, engine, state, index, j))
-    return np.array(joint), np.array(written)
+    return np.array(alone), np.array(written)
 
 
 def _written_variance(
@@ -314,19 +314,16 @@ def _written_variance(
 ) -> float:
     """The sum over rows of z' C z, z the slopes of all factors and C their covariances at the row."""
     group = state.groups[index]
-    block, slots = group.blocks[j], np.arange(group.rank)
-    total = 0.0
+    block, slots, total = group.blocks[j], np.array(group.kept), 0.0
+    place = engine.design.layout.only.order_index[group.factors.key]
     for chunk in engine.store.chunks:
         basis = chunk.bases[block.position]
         values = [chunk.bases[own.position].evaluate(own.posterior.coefficients) for own in group.blocks]
         others = np.delete(np.stack(values), j, axis=0)
         slopes = elementary_symmetric(others, group.order - 1)
-        rank = model.posterior.interactions[index]["rank"]
-        for number in np.unique(slots // rank):
-            own = slots[slots // rank == number]
-            band = model.posterior.band(index, j, own)
-            spread = evaluate_band(band, basis.cells, np.ascontiguousarray(basis.values.T))
-            total += float(np.einsum("fn,fgn,gn->", slopes[own], spread, slopes[own]))
+        band = model.posterior.band(place, j, slots)
+        spread = evaluate_band(band, basis.cells, np.ascontiguousarray(basis.values.T))
+        total += float(np.einsum("fn,fgn,gn->", slopes, spread, slopes))
     return total
 
 

@@ -13,7 +13,7 @@ from ahofm_keras.solvers.ascent import climb
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.moves import main_effects
 from ahofm_keras.solvers.moves.main_effects import MainEffectsOnly
-from ahofm_keras.solvers.moves.move import Move, try_moves
+from ahofm_keras.solvers.moves.move import Move, Proposal, try_moves
 from ahofm_keras.solvers.settings import Settings
 from ahofm_keras.solvers.state import State
 from ahofm_keras.solvers.steps import Steps, finish
@@ -140,9 +140,9 @@ def test_main_effects_are_tried_where_interactions_hardly_help(
 ) -> None:
     tried = []
 
-    def run_nothing(move: Move, engine: object, state: State) -> State:
-        tried.append(state)
-        return state
+    def run_nothing(move: Move, engine: object, proposal: Proposal) -> State:
+        tried.append(proposal)
+        return proposal.state
 
     monkeypatch.setattr(MainEffectsOnly, "run", run_nothing)
     engine = pair_engine(strength)
