@@ -13,6 +13,8 @@ from ahofm_keras.model.fit_state import FitState
 from ahofm_keras.solvers.job import FitJob, Rows
 
 _BATCH_ROWS = 8192
+# By what share of the range its ends lie outside, so that another order of sums changes no training row.
+_ROUNDING = 1e-6
 
 
 @contextmanager
@@ -59,7 +61,8 @@ def learn_limits(model: Any, job: FitJob) -> None:
     usual = (means >= y.min() - width) & (means <= y.max() + width)
     if usual.any():
         for layer, own in zip(layers, sums, strict=True):
-            layer.set_ends(float(own[usual].min()), float(own[usual].max()))
+            low, high = float(own[usual].min()), float(own[usual].max())
+            layer.set_ends(low - _ROUNDING * (high - low), high + _ROUNDING * (high - low))
 
 
 def _batches(job: FitJob) -> Iterator[tuple[list[Any], np.ndarray, np.ndarray]]:
