@@ -152,11 +152,6 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
         return list(dict.fromkeys([*named, *(own for own in self.network.layers if own.weights)]))
 
     @property
-    def encoded(self) -> list[Any]:
-        """The tensors of encoded rows in the graph."""
-        return self._graph.encoded
-
-    @property
     def encoded_names(self) -> list[str]:
         """What encoded rows hold, in the order in which the network takes it."""
         return list(self._graph.encoders)

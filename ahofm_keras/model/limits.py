@@ -13,6 +13,8 @@ from ahofm_keras.model.fit_state import FitState
 from ahofm_keras.solvers.job import FitJob, Rows
 
 _BATCH_ROWS = 8192
+# By what share of the range its ends lie outside, so that another order of sums changes no training row.
+_ROUNDING = 1e-6
 
 
 @contextmanager
@@ -38,35 +40,43 @@ def without_limits(model: Any, fits: FitState) -> Iterator[None]:
 def learn_limits(model: Any, job: FitJob) -> None:
     """Hold the sums of terms within the ranges that they have on the training rows.
 
+    Rows whose own fitted mean leaves the range of the responses by more than its width do not count:
+    with a logarithmic link a row in the tails may be fitted at twice the largest response.
+
     Args:
         model: whose limits are infinite, so that its layers give these sums themselves.
         job: of the fit.
     """
-    layers = list(model.limits.values())
+    layers, graph = list(model.limits.values()), model._graph
     if not layers:
         return
-    sums = keras.Function(model.encoded, [layer.output[:, 0] for layer in layers])
-    ranges = [(np.inf, -np.inf)] * len(layers)
-    for encoded, counted in _batches(job):
-        found = [np.asarray(own)[counted] for own in sums(encoded)]
-        ranges = [
-            (min(low, own.min(initial=np.inf)), max(high, own.max(initial=-np.inf)))
-            for (low, high), own in zip(ranges, found, strict=True)
-        ]
-    for layer, (low, high) in zip(layers, ranges, strict=True):
-        if low <= high:
-            layer.set_ends(float(low), float(high))
+    run = keras.Function(graph.encoded, [graph.response, *(layer.output[:, 0] for layer in layers)])
+    found: list[list[np.ndarray]] = []
+    for encoded, y, counted in _batches(job):
+        mean, *sums = map(np.asarray, run(encoded))
+        means = mean.reshape(len(mean), -1)[:, 0]  # that of the first parameter
+        found.append([own[counted] for own in (y, means, *sums)])
+    y, means, *sums = (np.concatenate(own) for own in zip(*found, strict=True))
+    width = np.ptp(y)
+    usual = (means >= y.min() - width) & (means <= y.max() + width)
+    if usual.any():
+        for layer, own in zip(layers, sums, strict=True):
+            low, high = float(own[usual].min()), float(own[usual].max())
+            layer.set_ends(low - _ROUNDING * (high - low), high + _ROUNDING * (high - low))
 
 
-def _batches(job: FitJob) -> Iterator[tuple[list[Any], np.ndarray]]:
-    """Encoded training rows, and which of them have a weight; of a dataset those of one epoch."""
+def _batches(job: FitJob) -> Iterator[tuple[list[Any], np.ndarray, np.ndarray]]:
+    """Encoded training rows, responses, which of them have a weight; of a dataset those of one epoch."""
     training = job.training
     if isinstance(training, Rows):
         counted = np.ones(len(training), bool) if training.weight is None else training.weight > 0
         for start in range(0, len(training), _BATCH_ROWS):
             rows = slice(start, start + _BATCH_ROWS)
-            yield list(training.encoded.take(rows)), counted[rows]
+            yield list(training.encoded.take(rows)), training.y[rows], counted[rows]
         return
     for encoded, y, *weight in training.take(job.steps_per_epoch or -1):
-        counted = np.ones(len(y), bool) if not weight else np.asarray(weight[0]).reshape(-1) > 0
-        yield list(encoded), counted
+        response = np.asarray(y, float).reshape(-1)
+        counted = np.ones(len(response), bool)
+        if weight:
+            counted = np.asarray(weight[0]).reshape(-1) > 0
+        yield list(encoded), response, counted

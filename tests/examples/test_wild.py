@@ -55,7 +55,8 @@ def test_no_prediction_is_wild(wild: Any, seed: int) -> None:
     y = design.train["y"].to_numpy()
     formula = f"y ~ ahofm(., D={design.order})"
     model = ak.AdditiveModel(formula, design.train, family=design.family, seed=seed)
-    model.fit(design.train, verbose=0)
+    with np.errstate(all="ignore"):  # trials of the solver that overflow are refused
+        model.fit(design.train, verbose=0)
     assert wild.beyond(model.predict(design.fresh), y) <= 1
     terms = model.predict(design.fresh, type="terms")
     free = model.intercept + terms.drop(columns="(limit)").sum(axis=1)

@@ -138,7 +138,8 @@ def test_checkpoints(data: pd.DataFrame, tmp_path: Path, solver: str, weights_on
     path = tmp_path / ("m.weights.h5" if weights_only else "m.keras")
     keep = keras.callbacks.ModelCheckpoint(str(path), save_weights_only=weights_only)
     model = new_model(data, FORMULA, starts=2)
-    fit(model, data, solver=solver, epochs=3, callbacks=[keep])
+    # Rows that are held out may be held in the range of the others, which is learned at the end.
+    fit(model, data, solver=solver, epochs=3, callbacks=[keep], validation_split=0.0)
     if weights_only:
         loaded = make(data, starts=2)
         loaded.load_weights(path)
