@@ -63,6 +63,11 @@ class Basis:
         return self.size if self.kind == "cp" else 0
 
     @property
+    def overlap(self) -> int:
+        """Number of functions that are not zero at a value."""
+        return self.degree + 1 if self.is_spline else 1
+
+    @property
     def is_spline(self) -> bool:
         return self.kind in ("ps", "cp")
 

@@ -14,6 +14,7 @@ from typing import Self
 import numpy as np
 from scipy.linalg import block_diag
 
+from ahofm_keras.bands import product_band, times_band
 from ahofm_keras.moments import triangle
 from ahofm_keras.solvers.gap_prior import least_smoothing
 from ahofm_keras.solvers.kernels import Factors
@@ -235,16 +236,18 @@ class FactorBlock(Block):
         return Factors(coefficients, self._forms() if self.variational else None)
 
     def _forms(self) -> np.ndarray:
-        """Covariances of pairs of factors as forms of the basis functions, `(M, M, P)`."""
+        """Covariances of pairs of factors as forms of the basis functions, bands `(M, width, P)`."""
         transform, rank = self.feature.transform, self.rank
         blocks = self.covariance.reshape(rank, self.width, rank, self.width).swapaxes(1, 2)
-        forms = transform @ blocks[triangle(rank)] @ transform.T
-        return np.ascontiguousarray((forms + forms.swapaxes(1, 2)).transpose(1, 2, 0) / 2)
+        pairs = blocks[triangle(rank)]
+        pairs = (pairs + pairs.swapaxes(1, 2)) / 2
+        band = product_band(transform @ pairs, transform, self.feature.basis.overlap)
+        return np.ascontiguousarray(band.transpose(1, 2, 0))
 
     def to_coordinates(self, gram: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Gram matrices of pairs `(P, M, M)` and sums `(F, M)` of the basis -> the block's system."""
+        """Bands of the Gram matrices of pairs, and sums `(F, M)`, of the basis -> the block's system."""
         transform, pairs = self.feature.transform, triangle(self.rank)
-        small = transform.T @ gram @ transform
+        small = transform.T @ times_band(gram, transform)
         blocks = np.empty((self.rank, self.rank, self.width, self.width))
         blocks[pairs] = small
         blocks[pairs[::-1]] = small.swapaxes(1, 2)

@@ -11,7 +11,7 @@ from ahofm_keras.bases import Basis, make_spline
 from ahofm_keras.moments import lossy_limit
 from ahofm_keras.solvers.gram import CellBasis
 from ahofm_keras.solvers.kernels import compiled
-from ahofm_keras.solvers.kernels.compiled import TILE
+from ahofm_keras.solvers.kernels.compiled import LANES, TILE
 from ahofm_keras.solvers.kernels.interface import Factors, GroupMoments, Neighbour, Sums
 
 
@@ -61,7 +61,8 @@ class TiledMoments(GroupMoments):
     def put_in(self, factors: Factors, basis: CellBasis) -> None:
         assert isinstance(basis, TiledBasis)
         compiled.put_in(
-            *basis.padded, *self._tables(factors), self._state, self._lines, self._shape[-1],
+            *basis.padded, *self._tables(factors, basis.width), self._state, self._lines,
+            self._shape[-1],
         )  # fmt: skip
 
     def take_out(
@@ -79,10 +80,10 @@ class TiledMoments(GroupMoments):
         gram, rhs = _empty_system(basis, rank)
         lossy = np.zeros(len(basis.padded[0]), bool)
         lost = compiled.take_out(
-            *basis.padded, *self._tables(factors), self._state, self._lines, random,
+            *basis.padded, *self._tables(factors, basis.width), self._state, self._lines, random,
             lossy_limit(order), _pad(rest), _pad(weight), lossy, gram, rhs,
         )  # fmt: skip
-        system = gram.transpose(2, 0, 1), rhs.T
+        system = _finished(gram, rhs)
         if lost:
             rows = np.flatnonzero(lossy)
             fresh = self._without(feature, group, bases, rows)
@@ -91,12 +92,12 @@ class TiledMoments(GroupMoments):
             system = system[0] + further[0], system[1] + further[1]
         return system
 
-    def _tables(self, factors: Factors) -> tuple[np.ndarray, np.ndarray]:
-        """Coefficients `(M, F)` and forms `(M, M, P)`, with nothing in them where they are not used."""
+    def _tables(self, factors: Factors, width: int) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients `(M, F)` and forms `(M, width, P)`, none of them where they are not used."""
         rank, size = factors.coefficients.shape
         forms = factors.forms if self._shape[-1] else None
         if forms is None:
-            forms = np.zeros((size, size, rank * (rank + 1) // 2))
+            forms = np.zeros((size, width, rank * (rank + 1) // 2))
         return np.ascontiguousarray(factors.coefficients.T), forms
 
     def _without(
@@ -124,7 +125,7 @@ class TiledMoments(GroupMoments):
             *basis.padded, self._state, self._lines, self._shape[-1],
             _pad(rest), _pad(weight), gram, rhs,
         )  # fmt: skip
-        return gram.transpose(2, 0, 1), rhs.T
+        return _finished(gram, rhs)
 
 
 def _lay_out(order: int, rank: int, random: bool) -> tuple[np.ndarray, int]:
@@ -144,8 +145,14 @@ def _lay_out(order: int, rank: int, random: bool) -> tuple[np.ndarray, int]:
 
 
 def _empty_system(basis: CellBasis, rank: int) -> Sums:
-    size = basis.basis.size
-    return np.zeros((size, size, rank * (rank + 1) // 2)), np.zeros((size, rank))
+    """Sums of pairs `(M, width, P)`, with room up to whole cache lines, and of factors `(M, F)`."""
+    size, pairs = basis.basis.size, rank * (rank + 1) // 2
+    return np.zeros((size, basis.width, -(-pairs // LANES) * LANES)), np.zeros((size, rank))
+
+
+def _finished(gram: np.ndarray, rhs: np.ndarray) -> Sums:
+    rank = rhs.shape[1]
+    return gram[:, :, : rank * (rank + 1) // 2].transpose(2, 0, 1), rhs.T
 
 
 def _pad(values: np.ndarray) -> np.ndarray:
