@@ -107,6 +107,8 @@ def _average_blocks(blocks: Sequence[FactorBlock], fits: int, order: int) -> Fac
     its own predictor, to first order. For the mean of K such variances that must be 1 / K. The smoothing
     is what each fit chose.
     """
+    width = max(block.width for block in blocks)
+    blocks = [block.resized(width) for block in blocks]
     size = fits ** (-1 / order)
     spread = size ** (-2 * (order - 1)) / fits
     prior = reduce(lambda left, right: left.beside(right), (block.prior for block in blocks))
@@ -116,6 +118,6 @@ def _average_blocks(blocks: Sequence[FactorBlock], fits: int, order: int) -> Fac
         blocks[0],
         prior=prior,
         mean=size * np.concatenate([block.mean for block in blocks]),
-        spread=Spread(covariance, edf),
+        spread=Spread(covariance, edf, dispersion=spread * blocks[0].spread.dispersion),
         variational=False,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import ceil
 from typing import Self
 
 import numpy as np
@@ -16,11 +17,12 @@ from scipy.linalg import block_diag
 
 from ahofm_keras.bands import product_band, times_band
 from ahofm_keras.moments import triangle
+from ahofm_keras.solvers.functions_in_use import functions_in_use
 from ahofm_keras.solvers.gap_prior import least_smoothing
 from ahofm_keras.solvers.kernels import Factors
 from ahofm_keras.solvers.linear_columns import LinearColumns
 from ahofm_keras.solvers.prior_starts import PriorStart, make_prior
-from ahofm_keras.solvers.priors import BlockPrior, Solution
+from ahofm_keras.solvers.priors import BlockPrior, Solution, resize
 from ahofm_keras.solvers.settings import Settings
 from ahofm_keras.solvers.smoothing_uncertainty import smoothing_covariance
 from ahofm_keras.tensors import margin_penalties
@@ -36,12 +38,14 @@ class Spread:
         edf: effective degrees of freedom of each coefficient `(m,)`.
         log_determinant: of the covariance.
         price: of what is on, see `Solution`.
+        dispersion: of the response; 0 where nothing was solved.
     """
 
     covariance: np.ndarray
     edf: np.ndarray
     log_determinant: float = 0.0
     price: float = 0.0
+    dispersion: float = 0.0
 
     @classmethod
     def nothing(cls, size: int) -> Spread:
@@ -120,7 +124,12 @@ class Block:
         then these go all the way back.
         """
         switched_off = (self.prior.at_the_end & ~old.prior.at_the_end).any()
-        return replace(old if switched_off else self, mean=(self.mean + old.mean) / 2)
+        kept, other = (old, self) if switched_off else (self, old)
+        return replace(kept, mean=(kept.mean + other.mean_like(kept)) / 2)
+
+    def mean_like(self, other: Self) -> np.ndarray:
+        """The mean, with as many coefficients as another posterior of the same block has."""
+        return self.mean
 
     @cached_property
     def penalty(self) -> float:
@@ -169,6 +178,9 @@ class LinearBlock(Block):
 class FactorBlock(Block):
     """All factors of one feature in one order.
 
+    They hold the smoothest functions of the feature, as many as its factors ask for, see
+    `functions_in_use`: the coefficients of all others are 0.
+
     Args:
         feature: with its functions.
         position: of the feature in the design.
@@ -181,13 +193,18 @@ class FactorBlock(Block):
 
     @property
     def width(self) -> int:
-        """Number of coefficients of a factor."""
-        return len(self.feature.eigenvalues)
+        """Number of functions in use, r: coefficients of a factor."""
+        return len(self.mean) // max(self.rank, 1)
 
     @property
     def rank(self) -> int:
         """Number of factors F."""
-        return len(self.mean) // self.width
+        return len(self.prior.free)
+
+    @cached_property
+    def transform(self) -> np.ndarray:
+        """From coordinates to coefficients of the basis functions, `(M, r)`."""
+        return np.ascontiguousarray(self.feature.transform[:, : self.width])
 
     @property
     def factors(self) -> np.ndarray:
@@ -210,13 +227,70 @@ class FactorBlock(Block):
         _, log_determinant = np.linalg.slogdet(covariance)
         return replace(self, mean=mean, spread=Spread(covariance, np.zeros(len(mean)), log_determinant))
 
+    # Functions in use --------------------------------------------------------------------------------
+
+    def whole(self) -> FactorBlock:
+        """The block with all functions of the feature."""
+        return self.resized(len(self.feature.eigenvalues))
+
+    def fitted(self, prior: BlockPrior | None = None) -> FactorBlock:
+        """The block with as many functions as its prior, or another, leaves anything of.
+
+        And some to spare; it stays as it is if it has about as many already.
+        """
+        wanted = self.count_needed(prior or self.prior)
+        roomy = min(ceil(_ROOM * wanted), len(self.feature.eigenvalues))
+        return self if wanted <= self.width <= _ROOM * roomy else self.resized(roomy)
+
+    def count_needed(self, prior: BlockPrior) -> int:
+        """Number of functions that a prior leaves anything of."""
+        values, rank = self.feature.eigenvalues, self.rank
+        if len(values) <= prior.settings.few_functions or not rank:
+            return len(values)
+        parts = np.exp(prior.parameters)
+        precisions = parts[:, :1] * values + parts[:, 1:]
+        sizes = prior.gram_diagonal.reshape(rank, -1).max(axis=1, keepdims=True)
+        shares = sizes / (sizes + precisions + np.finfo(float).tiny)
+        groups = np.repeat(np.arange(rank), len(values))
+        needed = functions_in_use(shares.reshape(-1), groups, prior.settings)
+        return 1 + int(np.flatnonzero(needed.reshape(rank, -1).any(axis=0))[-1])
+
+    def resized(self, width: int) -> FactorBlock:
+        """The block with the first functions of the feature; new ones have the prior's variance."""
+        if width == self.width:
+            return self
+        prior = self.prior.resized(self.feature.eigenvalues[:width])
+        old, new = (
+            np.flatnonzero(np.tile(np.arange(own) < min(width, self.width), self.rank))
+            for own in (self.width, width)
+        )
+        added = np.setdiff1d(np.arange(self.rank * width), new)
+        covariance = np.zeros(2 * (self.rank * width,))
+        covariance[new[:, None], new] = self.covariance[old[:, None], old]
+        if self.spread.dispersion:
+            covariance[added, added] = self.spread.dispersion / prior.precisions[added]
+        spread = Spread(
+            covariance, resize(self.edf, self.rank, width), 0.0, self.spread.price,
+            self.spread.dispersion,
+        )  # fmt: skip
+        return replace(self, prior=prior, mean=resize(self.mean, self.rank, width), spread=spread)
+
+    def mean_like(self, other: Self) -> np.ndarray:
+        return resize(self.mean, self.rank, other.width)
+
+    # Factors -----------------------------------------------------------------------------------------
+
     def beside(self, other: FactorBlock) -> FactorBlock:
         """The block with the factors of another block of the same feature after its own."""
+        width = max(self.width, other.width)
+        if self.width < width or other.width < width:
+            return self.resized(width).beside(other.resized(width))
         spread = Spread(
             block_diag(self.covariance, other.covariance),
             np.concatenate([self.edf, other.edf]),
             self.spread.log_determinant,
             self.spread.price,
+            self.spread.dispersion,
         )
         mean = np.concatenate([self.mean, other.mean])
         return replace(self, prior=self.prior.beside(other.prior), mean=mean, spread=spread)
@@ -226,18 +300,20 @@ class FactorBlock(Block):
         keep = np.repeat(np.arange(self.rank) != factor, self.width)
         covariance = self.covariance[np.ix_(keep, keep)]
         _, log_determinant = np.linalg.slogdet(covariance)
-        spread = Spread(covariance, self.edf[keep], log_determinant, self.spread.price)
+        spread = Spread(
+            covariance, self.edf[keep], log_determinant, self.spread.price, self.spread.dispersion
+        )
         return replace(self, prior=self.prior.without(factor), mean=self.mean[keep], spread=spread)
 
     @cached_property
     def posterior(self) -> Factors:
         """In coefficients of the basis functions."""
-        coefficients = self.factors @ self.feature.transform.T
+        coefficients = self.factors @ self.transform.T
         return Factors(coefficients, self._forms() if self.variational else None)
 
     def _forms(self) -> np.ndarray:
         """Covariances of pairs of factors as forms of the basis functions, bands `(M, width, P)`."""
-        transform, rank = self.feature.transform, self.rank
+        transform, rank = self.transform, self.rank
         blocks = self.covariance.reshape(rank, self.width, rank, self.width).swapaxes(1, 2)
         pairs = blocks[triangle(rank)]
         pairs = (pairs + pairs.swapaxes(1, 2)) / 2
@@ -246,7 +322,7 @@ class FactorBlock(Block):
 
     def to_coordinates(self, gram: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Bands of the Gram matrices of pairs, and sums `(F, M)`, of the basis -> the block's system."""
-        transform, pairs = self.feature.transform, triangle(self.rank)
+        transform, pairs = self.transform, triangle(self.rank)
         small = transform.T @ times_band(gram, transform)
         blocks = np.empty((self.rank, self.rank, self.width, self.width))
         blocks[pairs] = small
@@ -255,6 +331,8 @@ class FactorBlock(Block):
         return blocks.swapaxes(1, 2).reshape(size, size), (rhs @ transform).reshape(-1)
 
 
+# Functions in use for one that is wanted.
+_ROOM = 1.2
 # Name of the term, and which of its orders.
 GroupKey = tuple[str, int]
 
@@ -370,8 +448,11 @@ def make_groups(
                 penalties, (smoothing,), rows, variational, order.fixed, least=least,
                 settings=settings,
             )  # fmt: skip
-            prior, size = make_prior([start] * count, rows, settings), count * penalties.shape[1]
+            prior = make_prior([start] * count, rows, settings)
+            prior = prior.resized(feature.eigenvalues[: settings.few_functions])
+            size = len(prior.groups)
             nothing = Spread.nothing(size)
-            blocks.append(FactorBlock(prior, np.zeros(size), nothing, feature, position, variational))
+            block = FactorBlock(prior, np.zeros(size), nothing, feature, position, variational)
+            blocks.append(block.fitted())
         groups.append(FactorGroup(order, tuple(range(count)), tuple(blocks)))
     return tuple(groups)

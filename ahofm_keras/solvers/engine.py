@@ -164,9 +164,15 @@ class Engine:
         log_prior_odds: float = 0.0,
     ) -> State:
         """All factors of one feature in one group."""
-        block = state.groups[index].blocks[feature]
-        system = self.factor_system(state, index, feature)
-        solution, conceded = block.prior.newton_steps(system, newton_steps), state.conceded
+        block = state.groups[index].blocks[feature].fitted()
+        sums, conceded = self.store.reduce(tasks.factor_sums, state, index, feature), state.conceded
+        while True:
+            system = System(*block.to_coordinates(*sums), state.dispersion)
+            solution = block.prior.seeing(system.gram).newton_steps(system, newton_steps)
+            if block.count_needed(solution.prior) <= block.width:
+                break
+            # Less smooth than before: steps again, with the functions that they let in.
+            block = block.fitted(solution.prior)
         if log_prior_odds:
             smaller = switch_off(solution, system, log_prior_odds)
             conceded += max(solution.evidence - smaller.evidence, 0.0)

@@ -53,6 +53,7 @@ def _write_group(layer: Any, place: int, group: FactorGroup | None, unit: float)
     edf = np.zeros((count, rank))
     smoothing = np.full((count, rank, 2), np.inf)
     for j, block in enumerate(group.blocks if group else ()):
+        block = block.whole()
         kept, own = np.array(group.kept), block.width  # type: ignore[union-attr]
         means[j, kept, :own] = block.factors
         shaped = block.covariance.reshape(2 * (len(kept), own))
@@ -117,6 +118,7 @@ def _read_group(
     roots = roots.reshape(count, rank, width, rank, width)
     chosen = np.flatnonzero(kept)
     for j, block in enumerate(group.blocks):
+        block = block.whole()
         own = block.width
         root = roots[j][chosen, :own][:, :, chosen, :own].reshape(2 * [len(chosen) * own])
         block = block.known(means[j, chosen, :own].reshape(-1), root @ root.T)

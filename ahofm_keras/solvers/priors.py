@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
+from ahofm_keras.solvers.functions_in_use import functions_in_use
 from ahofm_keras.solvers.precision import Precision
 from ahofm_keras.solvers.prior_shape import PriorShape
 from ahofm_keras.solvers.settings import Settings
@@ -198,6 +199,20 @@ class BlockPrior:
         shape = self.shape.part(keep, chosen)
         return BlockPrior(shape, self.parameters[chosen], self.gram_diagonal[keep])
 
+    def resized(self, eigenvalues: np.ndarray) -> BlockPrior:
+        """The prior where each group holds the functions of one feature, of these penalties `(r,)`."""
+        count, width = len(self.free), len(eigenvalues)
+        sizes = resize(self.gram_diagonal, count, width)
+        largest = self.gram_diagonal.reshape(count, -1).max(axis=1, initial=0.0)
+        sizes = np.where(sizes > 0, sizes, np.repeat(largest, width))
+        shape = replace(
+            self.shape,
+            eigenvalues=np.tile(eigenvalues, count)[None],
+            groups=np.repeat(np.arange(count), width),
+            weak=np.ones(count * width),
+        )
+        return only_proper(BlockPrior(shape, self.parameters, sizes))
+
     def without_effect(self, group: int) -> BlockPrior:
         """The prior with a group switched off: its tau as far up as it can be."""
         parameters = self.parameters.copy()
@@ -220,11 +235,19 @@ class BlockPrior:
         return Solution(self, mean, evidence - self.price, precision, self.price)
 
     def _factorise(self, gram: np.ndarray) -> Precision:
+        in_use = self._in_use(gram.diagonal()) if self.shape.is_large else None
         if self.size == len(gram):
-            return Precision.factorise(gram, self.precisions)
+            return Precision.factorise(gram, self.precisions, in_use)
         size = gram.diagonal() + np.trace(gram) / max(len(gram), 1)
         flat = self.settings.flat_precision * self.shape.weak * np.maximum(size, self.shape.rows)
-        return Precision.factorise(gram, np.where(self.shape.penalised, self.precisions, flat))
+        precisions = np.where(self.shape.penalised, self.precisions, flat)
+        return Precision.factorise(gram, precisions, in_use)
+
+    def _in_use(self, sizes: np.ndarray) -> np.ndarray | None:
+        """Which coefficients the prior leaves anything of; None if all."""
+        shares = sizes / (sizes + self.precisions + _NOTHING)
+        needed = functions_in_use(shares, self.shape.own_functions, self.settings)
+        return None if needed.all() else np.flatnonzero(needed)
 
     def edf(self, solution: Solution, gram: np.ndarray) -> np.ndarray:
         """Effective degrees of freedom of each group, `(G,)`."""
@@ -321,6 +344,22 @@ class BlockPrior:
         hessian = chain @ curvature @ chain.T
         hessian.flat[:: len(hessian) + 1] += gradient
         return gradient, hessian
+
+
+def only_proper(prior: BlockPrior) -> BlockPrior:
+    """The prior where what neither lambda nor tau reaches is in no group: it has a flat prior."""
+    at_start = prior.at(prior.start).precisions > 0
+    shape = replace(prior.shape, groups=np.where(at_start, prior.groups, -1))
+    return BlockPrior(shape, prior.parameters, prior.gram_diagonal)
+
+
+def resize(values: np.ndarray, count: int, width: int) -> np.ndarray:
+    """Values of the functions of some groups, with zeros for more of them or without the last."""
+    shaped = values.reshape(count, -1)
+    resized = np.zeros((count, width))
+    kept = min(width, shaped.shape[1])
+    resized[:, :kept] = shaped[:, :kept]
+    return resized.reshape(-1)
 
 
 def switch_off(solution: Solution, system: System, log_prior_odds: float = 0.0) -> Solution:

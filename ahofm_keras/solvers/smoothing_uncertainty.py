@@ -22,6 +22,7 @@ from ahofm_keras.solvers.single_group import left_for
 def smoothing_covariance(solution: Solution, gram: np.ndarray, dispersion: float) -> np.ndarray:
     """What is added to the covariance of a block `(m, m)`, whose solution is that at its smoothing."""
     prior, total = solution.prior, np.zeros_like(gram)
+    gram = solution.precision.without_others(gram)
     rhs = gram @ solution.mean + prior.precisions * solution.mean
     system = System(gram, rhs, dispersion)
     for group in map(int, np.flatnonzero(prior.free[:, -1])):
