@@ -101,7 +101,8 @@ class Engine:
         if self.family.is_linear and state.working is not None:
             return state  # the response is its own working response, and weights do not change
         state = replace(state, working=Working(state.linear, state.groups, rough))
-        return replace(state, linear_gram=self.store.reduce(tasks.linear_gram, state))
+        sums = self.store.reduce(tasks.linear_gram, state)
+        return replace(state, linear_gram=state.linear.columns.to_coordinates(sums))
 
     # Updates of blocks --------------------------------------------------------------------------
 

@@ -82,6 +82,18 @@ class CellBasis:
             total[:, functions[:, a], b - a] += inner[:, :, pair].T
         return total
 
+    def cross(self, other: CellBasis, weights: np.ndarray) -> np.ndarray:
+        """sum_i weights_i b_i c_i', c the functions of another basis at the same rows: `(M, M')`."""
+        sizes = self.basis.size, other.basis.size
+        total = np.zeros(sizes[0] * sizes[1])
+        for a in range(self.width):
+            own = (self.cells + a) % sizes[0] * sizes[1]
+            weighted = weights * self.values[:, a]
+            for b in range(other.width):
+                places = own + (other.cells + b) % sizes[1]
+                total += np.bincount(places, weighted * other.values[:, b], len(total))
+        return total.reshape(sizes)
+
     @cached_property
     def _sorted(self) -> _SortedRows:
         order = np.argsort(self.cells, kind="stable")

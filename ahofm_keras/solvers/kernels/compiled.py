@@ -71,6 +71,24 @@ def add_sums(cells: np.ndarray, values: np.ndarray, weights: np.ndarray, out: np
                 out[f, _function(cells[i], k, size)] += weights[f, i] * values[i, k]
 
 
+@_compile
+def add_cross(
+    cells: np.ndarray,
+    values: np.ndarray,
+    other_cells: np.ndarray,
+    other_values: np.ndarray,
+    weights: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """sum_i weights_i b_i c_i' of two bases, added to `(M, M')`."""
+    size, other_size = out.shape
+    for i in range(len(weights)):
+        for k in range(values.shape[1]):
+            a, value = _function(cells[i], k, size), weights[i] * values[i, k]
+            for m in range(other_values.shape[1]):
+                out[a, _function(other_cells[i], m, other_size)] += value * other_values[i, m]
+
+
 @_inline
 def _function(cell: int, k: int, size: int) -> int:
     """Which function the k-th of a cell is; on a circle the last cells reach the first functions."""
@@ -641,4 +659,4 @@ def sum_system(
 
 
 # What is called from outside.
-ENTRIES = (evaluate, add_sums, put_in, take_out, sum_system)
+ENTRIES = (evaluate, add_sums, add_cross, put_in, take_out, sum_system)

@@ -37,6 +37,13 @@ class TiledBasis(CellBasis):
         compiled.add_sums(self.cells, self.values, np.ascontiguousarray(weights), out)
         return out
 
+    def cross(self, other: CellBasis, weights: np.ndarray) -> np.ndarray:
+        out = np.zeros((self.basis.size, other.basis.size))
+        compiled.add_cross(
+            self.cells, self.values, other.cells, other.values, np.ascontiguousarray(weights), out
+        )
+        return out
+
 
 class TiledMoments(GroupMoments):
     """Moments of a group's features, with the rows in tiles: `(tiles, lines, TILE)`."""
@@ -185,6 +192,7 @@ class NumbaKernels:
         ones = np.ones((1, 9))
         basis.evaluate(np.ones((1, basis.basis.size)))
         basis.sums(ones)
+        basis.cross(basis, ones[0])
         moments = TiledMoments(2, 1, 9, True)
         factors = Factors(np.ones((1, basis.basis.size)), None)
         moments.put_in(factors, basis)
