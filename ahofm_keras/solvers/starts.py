@@ -32,7 +32,7 @@ def draw_factors(state: State, seed: int, variance: float) -> State:
             penalised = values[values > 0]
             spread = 1 / (1 + values / penalised.min()) if len(penalised) else np.ones_like(values)
             spread = size * spread / np.linalg.norm(spread) / _largest_values(block.feature)
-            drawn = rng.standard_normal((group.rank, len(values)))[:, ::-1]  # the roughest first
+            drawn = rng.standard_normal((group.rank, len(values)))[:, ::-1]  # the roughest was first
             mean = (spread * drawn)[:, : block.width].reshape(-1)
             state = state.with_factors(index, feature, replace(block, mean=mean))
     return state
