@@ -47,6 +47,15 @@ class Spread:
     price: float = 0.0
     dispersion: float = 0.0
 
+    @property
+    def variances(self) -> np.ndarray:
+        """Of the coefficients, `(m,)`."""
+        return self.covariance.diagonal()
+
+    def expected(self, gram: np.ndarray) -> float:
+        """tr(V G): the sum over rows of the variance of the block's part of the predictor."""
+        return float(np.vdot(self.covariance, gram))
+
     @classmethod
     def nothing(cls, size: int) -> Spread:
         return cls(np.zeros((size, size)), np.zeros(size))
@@ -74,7 +83,17 @@ class SolvedSpread:
     @cached_property
     def edf(self) -> np.ndarray:
         """Effective degrees of freedom of each coefficient, `(m,)`."""
-        return np.einsum("ij,ij->i", self.solution.inverse, self.gram)
+        return self.solution.precision.explained(self.gram)
+
+    @property
+    def variances(self) -> np.ndarray:
+        """Of the coefficients, `(m,)`."""
+        return self.dispersion * self.solution.precision.inverse_diagonal
+
+    def expected(self, gram: np.ndarray) -> float:
+        """tr(V G): the sum over rows of the variance of the block's part of the predictor."""
+        own = self.edf if gram is self.gram else self.solution.precision.explained(gram)
+        return self.dispersion * float(own.sum())
 
     @property
     def log_determinant(self) -> float:
@@ -139,7 +158,7 @@ class Block:
     @cached_property
     def expected_penalty(self) -> float:
         """E of the quadratic form of the prior."""
-        return self.penalty + float(self.prior.precisions @ self.covariance.diagonal())
+        return self.penalty + float(self.prior.precisions @ self.spread.variances)
 
     @cached_property
     def bound(self) -> float:

@@ -212,7 +212,7 @@ class Engine:
         """E of the weighted squares of the working residuals: at the mean, and what variances add."""
         squares, variances = self.sums(tasks.fit_sums, state)
         if self.variational:
-            variances += float(np.vdot(state.linear.covariance, state.gram))
+            variances += state.linear.spread.expected(state.gram)
         return squares, variances
 
     def deviance(self, state: State) -> float:

@@ -72,11 +72,14 @@ def _write_group(layer: Any, place: int, group: FactorGroup | None, unit: float)
 
 
 def _root(covariance: np.ndarray) -> np.ndarray:
-    """L with L L' = V, also where V is singular."""
+    """L with L L' = V, also where V is singular; what nothing covaries with needs no eigenvectors."""
     scale = np.sqrt(np.maximum(covariance.diagonal(), 0.0))
-    safe = np.where(scale > 0, scale, 1.0)
-    values, vectors = np.linalg.eigh(covariance / safe / safe[:, None])
-    return scale[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
+    root = np.diag(scale)
+    own = np.flatnonzero(np.count_nonzero(covariance, axis=1) > 1)
+    within, size = (own[:, None], own), scale[own]
+    values, vectors = np.linalg.eigh(covariance[within] / size / size[:, None])
+    root[within] = size[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
+    return root
 
 
 def read_posterior(model: Any, engine: Engine) -> State | None:

@@ -40,22 +40,12 @@ class Precision:
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
         """A^-1 b; 0 where a coefficient is not in use."""
-        own = slice(None) if self.in_use is None else self.in_use
-        solved = np.zeros(len(self.scale))
+        own, solved = self.used, np.zeros(len(self.scale))
         if len(self.factor):
             scaled = self.scale[own] * rhs[own]
             # Not by SciPy's `cho_solve`, which takes longer to look at its arguments than to solve.
             solved[own] = self.scale[own] * lapack.dpotrs(self.factor, scaled, lower=0)[0]
         return solved
-
-    def without_others(self, gram: np.ndarray) -> np.ndarray:
-        """The Gram matrix where coefficients that are not in use stand on the diagonal alone."""
-        if self.in_use is None:
-            return gram
-        alone = np.diag(gram.diagonal())
-        own = self.in_use[:, None], self.in_use
-        alone[own] = gram[own]
-        return alone
 
     @cached_property
     def log_determinant(self) -> float:
@@ -64,15 +54,38 @@ class Precision:
 
     @cached_property
     def inverse(self) -> np.ndarray:
-        """A^-1 `(m, m)`. Many trials do without, so it is computed when it is read."""
+        """A^-1 `(m, m)`."""
         if self.in_use is None:
-            return self._inverse(self.scale)
+            return self.used_inverse
         whole = np.diag(self.scale**2)
-        whole[self.in_use[:, None], self.in_use] = self._inverse(self.scale[self.in_use])
+        whole[self.in_use[:, None], self.in_use] = self.used_inverse
         return whole
 
-    def _inverse(self, scale: np.ndarray) -> np.ndarray:
-        """Of the coefficients in use."""
+    @cached_property
+    def inverse_diagonal(self) -> np.ndarray:
+        """The diagonal of A^-1, `(m,)`."""
+        diagonal = self.scale**2
+        diagonal[self.used] = self.used_inverse.diagonal()
+        return diagonal
+
+    def explained(self, gram: np.ndarray) -> np.ndarray:
+        """The diagonal of A^-1 G, `(m,)`."""
+        if self.in_use is None:
+            return np.einsum("ij,ij->i", self.used_inverse, gram)
+        total = self.scale**2 * gram.diagonal()
+        own = gram[self.in_use[:, None], self.in_use]
+        total[self.in_use] = np.einsum("ij,ij->i", self.used_inverse, own)
+        return total
+
+    @property
+    def used(self) -> np.ndarray | slice:
+        """The coefficients in use, as an index."""
+        return slice(None) if self.in_use is None else self.in_use
+
+    @cached_property
+    def used_inverse(self) -> np.ndarray:
+        """A^-1 of the coefficients in use. Many trials do without: it is computed when it is read."""
+        scale = self.scale[self.used]
         if not len(scale):
             return np.zeros((0, 0))
         inverse, _ = lapack.dpotri(self.factor, lower=0)  # fills the upper triangle, the other is 0

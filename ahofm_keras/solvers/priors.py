@@ -213,6 +213,14 @@ class BlockPrior:
         )
         return only_proper(BlockPrior(shape, self.parameters, sizes))
 
+    def restricted(self, own: np.ndarray) -> BlockPrior:
+        """The prior of some coefficients, all of which are in use."""
+        keep = np.zeros(len(self.groups), bool)
+        keep[own] = True
+        prior = self._part(keep, np.ones(len(self.free), bool))
+        shape = replace(prior.shape, settings=replace(self.settings, left_out=0.0))
+        return BlockPrior(shape, prior.parameters, prior.gram_diagonal)
+
     def without_effect(self, group: int) -> BlockPrior:
         """The prior with a group switched off: its tau as far up as it can be."""
         parameters = self.parameters.copy()
@@ -251,7 +259,7 @@ class BlockPrior:
 
     def edf(self, solution: Solution, gram: np.ndarray) -> np.ndarray:
         """Effective degrees of freedom of each group, `(G,)`."""
-        edf, own = np.einsum("ij,ij->i", solution.inverse, gram), self.shape.penalised
+        edf, own = solution.precision.explained(gram), self.shape.penalised
         return np.bincount(self.groups[own], edf[own], len(self.free))
 
     # The smoothing ------------------------------------------------------------------------------------
@@ -323,14 +331,14 @@ class BlockPrior:
         1/2 A^-1 o (A^-1 + 2 mean mean' / dispersion) - 1/2 diag(1 / q^2); those of the price of degrees
         of freedom, c g / (g + q), are -c g / (g + q)^2 and 2 c g / (g + q)^3.
         """
-        precisions = self.precisions
+        precisions, posterior = self.precisions, solution.precision
         inverse = self.shape.penalised / np.where(self.shape.penalised, precisions, 1.0)
         mean = solution.mean / sqrt(dispersion)
-        slope = (inverse - solution.inverse.diagonal() - mean**2) / 2
-        curvature = np.multiply.outer(mean, mean)
+        slope = (inverse - posterior.inverse_diagonal - mean**2) / 2
+        curvature = np.multiply.outer(mean[posterior.used], mean[posterior.used])
         curvature *= 2
-        curvature += solution.inverse
-        curvature *= solution.inverse
+        curvature += posterior.used_inverse
+        curvature *= posterior.used_inverse
         curvature /= 2
         bend = inverse**2 / 2
         if self.shape.penalties is not None:
@@ -338,10 +346,15 @@ class BlockPrior:
             lean = self.shape.penalties * self.gram_diagonal / both**2
             slope += lean
             bend += 2 * lean / both
-        curvature.flat[:: len(curvature) + 1] -= bend
         chain = (self.shape.chain * np.exp(self.parameters)[:, :, None]).reshape(self.free.size, -1)
         gradient = chain @ slope
-        hessian = chain @ curvature @ chain.T
+        own = chain[:, posterior.used]
+        hessian = own @ curvature @ own.T
+        if posterior.in_use is not None:
+            # What is not in use stands on the diagonal alone.
+            bend -= posterior.inverse_diagonal**2 / 2
+            bend[posterior.in_use] += posterior.inverse_diagonal[posterior.in_use] ** 2 / 2
+        hessian -= (chain * bend) @ chain.T
         hessian.flat[:: len(hessian) + 1] += gradient
         return gradient, hessian
 
