@@ -63,8 +63,8 @@ class Basis:
         return self.size if self.kind == "cp" else 0
 
     @property
-    def overlap(self) -> int:
-        """Number of functions that are not zero at a value."""
+    def width(self) -> int:
+        """Number of functions, neighbours, that are not zero at a place."""
         return self.degree + 1 if self.is_spline else 1
 
     @property

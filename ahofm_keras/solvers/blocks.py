@@ -17,12 +17,12 @@ from scipy.linalg import block_diag
 
 from ahofm_keras.bands import product_band, times_band
 from ahofm_keras.moments import triangle
-from ahofm_keras.solvers.functions_in_use import functions_in_use
+from ahofm_keras.solvers.functions_in_use import resize
 from ahofm_keras.solvers.gap_prior import least_smoothing
 from ahofm_keras.solvers.kernels import Factors
 from ahofm_keras.solvers.linear_columns import LinearColumns
 from ahofm_keras.solvers.prior_starts import PriorStart, make_prior
-from ahofm_keras.solvers.priors import BlockPrior, Solution, resize
+from ahofm_keras.solvers.priors import BlockPrior, Solution
 from ahofm_keras.solvers.settings import Settings
 from ahofm_keras.solvers.smoothing_uncertainty import smoothing_covariance
 from ahofm_keras.tensors import margin_penalties
@@ -252,46 +252,42 @@ class FactorBlock(Block):
         """The block with all functions of the feature."""
         return self.resized(len(self.feature.eigenvalues))
 
-    def fitted(self, prior: BlockPrior | None = None) -> FactorBlock:
-        """The block with as many functions as its prior, or another, leaves anything of.
+    def prepared(self, prior: BlockPrior | None = None) -> FactorBlock:
+        """The block before an update, which needs no posterior.
 
-        And some to spare; it stays as it is if it has about as many already.
+        It has as many functions as its prior, or another, leaves anything of, and some to spare; or as
+        many as before, if these are about as many.
         """
         wanted = self.count_needed(prior or self.prior)
         roomy = min(ceil(_ROOM * wanted), len(self.feature.eigenvalues))
-        return self if wanted <= self.width <= _ROOM * roomy else self.resized(roomy)
+        if wanted <= self.width <= _ROOM * roomy:
+            return self
+        own = self.prior.resized(self.feature.eigenvalues[:roomy])
+        size = len(own.groups)
+        return replace(self, prior=own, mean=np.zeros(size), spread=Spread.nothing(size))
 
     def count_needed(self, prior: BlockPrior) -> int:
         """Number of functions that a prior leaves anything of."""
-        values, rank = self.feature.eigenvalues, self.rank
-        if len(values) <= prior.settings.few_functions or not rank:
-            return len(values)
-        parts = np.exp(prior.parameters)
-        precisions = parts[:, :1] * values + parts[:, 1:]
-        sizes = prior.gram_diagonal.reshape(rank, -1).max(axis=1, keepdims=True)
-        shares = sizes / (sizes + precisions + np.finfo(float).tiny)
-        groups = np.repeat(np.arange(rank), len(values))
-        needed = functions_in_use(shares.reshape(-1), groups, prior.settings)
-        return 1 + int(np.flatnonzero(needed.reshape(rank, -1).any(axis=0))[-1])
+        every = prior.resized(self.feature.eigenvalues)
+        needed = every.in_use(every.gram_diagonal).reshape(self.rank, -1)
+        return int(np.flatnonzero(needed.any(axis=0)).max(initial=-1)) + 1
 
     def resized(self, width: int) -> FactorBlock:
         """The block with the first functions of the feature; new ones have the prior's variance."""
         if width == self.width:
             return self
         prior = self.prior.resized(self.feature.eigenvalues[:width])
-        old, new = (
-            np.flatnonzero(np.tile(np.arange(own) < min(width, self.width), self.rank))
-            for own in (self.width, width)
-        )
-        added = np.setdiff1d(np.arange(self.rank * width), new)
-        covariance = np.zeros(2 * (self.rank * width,))
-        covariance[new[:, None], new] = self.covariance[old[:, None], old]
-        if self.spread.dispersion:
-            covariance[added, added] = self.spread.dispersion / prior.precisions[added]
-        spread = Spread(
-            covariance, resize(self.edf, self.rank, width), 0.0, self.spread.price,
-            self.spread.dispersion,
-        )  # fmt: skip
+        shared = min(width, self.width)
+        covariance = np.zeros((self.rank, width, self.rank, width))
+        covariance[:, :shared, :, :shared] = self.covariance.reshape(2 * (self.rank, self.width))[
+            :, :shared, :, :shared
+        ]
+        dispersion, new = self.spread.dispersion, np.tile(np.arange(width) >= shared, self.rank)
+        covariance = covariance.reshape(2 * (self.rank * width,))
+        if dispersion:
+            covariance[new, new] = dispersion / prior.precisions[new]
+        edf = resize(self.edf, self.rank, width)
+        spread = Spread(covariance, edf, 0.0, self.spread.price, dispersion)
         return replace(self, prior=prior, mean=resize(self.mean, self.rank, width), spread=spread)
 
     def mean_like(self, other: Self) -> np.ndarray:
@@ -336,7 +332,7 @@ class FactorBlock(Block):
         blocks = self.covariance.reshape(rank, self.width, rank, self.width).swapaxes(1, 2)
         pairs = blocks[triangle(rank)]
         pairs = (pairs + pairs.swapaxes(1, 2)) / 2
-        band = product_band(transform @ pairs, transform, self.feature.basis.overlap)
+        band = product_band(transform @ pairs, transform, self.feature.basis.width)
         return np.ascontiguousarray(band.transpose(1, 2, 0))
 
     def to_coordinates(self, gram: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -472,6 +468,6 @@ def make_groups(
             size = len(prior.groups)
             nothing = Spread.nothing(size)
             block = FactorBlock(prior, np.zeros(size), nothing, feature, position, variational)
-            blocks.append(block.fitted())
+            blocks.append(block.prepared())
         groups.append(FactorGroup(order, tuple(range(count)), tuple(blocks)))
     return tuple(groups)

@@ -165,7 +165,7 @@ class Engine:
         log_prior_odds: float = 0.0,
     ) -> State:
         """All factors of one feature in one group."""
-        block = state.groups[index].blocks[feature].fitted()
+        block = state.groups[index].blocks[feature].prepared()
         sums, conceded = self.store.reduce(tasks.factor_sums, state, index, feature), state.conceded
         while True:
             system = System(*block.to_coordinates(*sums), state.dispersion)
@@ -173,7 +173,7 @@ class Engine:
             if block.count_needed(solution.prior) <= block.width:
                 break
             # Less smooth than before: steps again, with the functions that they let in.
-            block = block.fitted(solution.prior)
+            block = block.prepared(solution.prior)
         if log_prior_odds:
             smaller = switch_off(solution, system, log_prior_odds)
             conceded += max(solution.evidence - smaller.evidence, 0.0)

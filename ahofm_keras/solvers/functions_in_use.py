@@ -36,3 +36,12 @@ def functions_in_use(shares: np.ndarray, groups: np.ndarray, settings: Settings)
     in_use = np.empty(len(order), bool)
     in_use[order] = needed
     return in_use
+
+
+def resize(values: np.ndarray, count: int, width: int) -> np.ndarray:
+    """Values of the functions of some groups, with zeros for more of them or without the last."""
+    shaped = values.reshape(count, -1)
+    resized = np.zeros((count, width))
+    kept = min(width, shaped.shape[1])
+    resized[:, :kept] = shaped[:, :kept]
+    return resized.reshape(-1)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ahofm_keras.solvers.functions_in_use import functions_in_use
+from ahofm_keras.solvers.functions_in_use import functions_in_use, resize
 from ahofm_keras.solvers.precision import Precision
 from ahofm_keras.solvers.prior_shape import PriorShape
 from ahofm_keras.solvers.settings import Settings
@@ -243,7 +243,8 @@ class BlockPrior:
         return Solution(self, mean, evidence - self.price, precision, self.price)
 
     def _factorise(self, gram: np.ndarray) -> Precision:
-        in_use = self._in_use(gram.diagonal()) if self.shape.is_large else None
+        needed = self.in_use(gram.diagonal())
+        in_use = None if needed.all() else np.flatnonzero(needed)
         if self.size == len(gram):
             return Precision.factorise(gram, self.precisions, in_use)
         size = gram.diagonal() + np.trace(gram) / max(len(gram), 1)
@@ -251,11 +252,16 @@ class BlockPrior:
         precisions = np.where(self.shape.penalised, self.precisions, flat)
         return Precision.factorise(gram, precisions, in_use)
 
-    def _in_use(self, sizes: np.ndarray) -> np.ndarray | None:
-        """Which coefficients the prior leaves anything of; None if all."""
+    def in_use(self, sizes: np.ndarray) -> np.ndarray:
+        """`(m,)`, which coefficients the prior leaves anything of.
+
+        Args:
+            sizes: diagonal of the Gram matrix `(m,)`.
+        """
+        if not self.shape.is_large:
+            return np.ones(len(sizes), bool)
         shares = sizes / (sizes + self.precisions + _NOTHING)
-        needed = functions_in_use(shares, self.shape.own_functions, self.settings)
-        return None if needed.all() else np.flatnonzero(needed)
+        return functions_in_use(shares, self.shape.own_functions, self.settings)
 
     def edf(self, solution: Solution, gram: np.ndarray) -> np.ndarray:
         """Effective degrees of freedom of each group, `(G,)`."""
@@ -364,15 +370,6 @@ def only_proper(prior: BlockPrior) -> BlockPrior:
     at_start = prior.at(prior.start).precisions > 0
     shape = replace(prior.shape, groups=np.where(at_start, prior.groups, -1))
     return BlockPrior(shape, prior.parameters, prior.gram_diagonal)
-
-
-def resize(values: np.ndarray, count: int, width: int) -> np.ndarray:
-    """Values of the functions of some groups, with zeros for more of them or without the last."""
-    shaped = values.reshape(count, -1)
-    resized = np.zeros((count, width))
-    kept = min(width, shaped.shape[1])
-    resized[:, :kept] = shaped[:, :kept]
-    return resized.reshape(-1)
 
 
 def switch_off(solution: Solution, system: System, log_prior_odds: float = 0.0) -> Solution:

@@ -154,7 +154,7 @@ def test_quadratic_forms_are_the_dense_products(name: str, layout: str) -> None:
     for count in COUNTS:
         forms = symmetric(count, basis.size)
         assert_equal(
-            found.quadratic(read_band(forms, basis.overlap)), np.einsum("na,pab,nb->pn", B, forms, B)
+            found.quadratic(read_band(forms, basis.width)), np.einsum("na,pab,nb->pn", B, forms, B)
         )
 
 
@@ -215,7 +215,7 @@ def test_no_rows_sum_to_nothing(name: str) -> None:
 @every_basis
 def test_arguments_are_left_as_they_are(name: str) -> None:
     basis, places = BASES[name], lay_out(BASES[name], "scattered")
-    before, weights, forms = places.copy(), draw(3, len(places)), draw(3, basis.size, basis.overlap)
+    before, weights, forms = places.copy(), draw(3, len(places)), draw(3, basis.size, basis.width)
     found = read_basis(basis, places)
     found.evaluate(forms[:, :, 0])
     found.quadratic(forms)
@@ -223,7 +223,7 @@ def test_arguments_are_left_as_they_are(name: str) -> None:
     found.gram(weights)
     np.testing.assert_array_equal(places, before)
     np.testing.assert_array_equal(weights, draw(3, len(places)))
-    np.testing.assert_array_equal(forms, draw(3, basis.size, basis.overlap))
+    np.testing.assert_array_equal(forms, draw(3, basis.size, basis.width))
 
 
 # Raw values

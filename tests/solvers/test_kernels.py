@@ -41,7 +41,7 @@ def draw_members(bases: list[Basis], rank: int, random: bool, seed: int) -> list
         root = 0.5 * rng.normal(size=(size, size)) / np.sqrt(size)
         blocks = (root @ root.T).reshape(rank, basis.size, rank, basis.size)
         pairs = [blocks[f, :, g] for f in range(rank) for g in range(f, rank)]
-        forms = read_band(np.stack([(pair + pair.T) / 2 for pair in pairs]), basis.overlap)
+        forms = read_band(np.stack([(pair + pair.T) / 2 for pair in pairs]), basis.width)
         forms = np.ascontiguousarray(forms.transpose(1, 2, 0))
         coefficients = 0.5 * rng.normal(size=(rank, basis.size))
         members.append(Member(position, Factors(coefficients, forms if random else None)))
