@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 from scipy.linalg import block_diag
 
-from ahofm_keras.bands import product_band, times_band
+from ahofm_keras.bands import product_band, transform_band
 from ahofm_keras.moments import triangle
 from ahofm_keras.solvers.functions_in_use import resize
 from ahofm_keras.solvers.gap_prior import least_smoothing
@@ -338,7 +338,7 @@ class FactorBlock(Block):
     def to_coordinates(self, gram: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Bands of the Gram matrices of pairs, and sums `(F, M)`, of the basis -> the block's system."""
         transform, pairs = self.transform, triangle(self.rank)
-        small = transform.T @ times_band(gram, transform)
+        small = transform_band(gram, transform)
         blocks = np.empty((self.rank, self.rank, self.width, self.width))
         blocks[pairs] = small
         blocks[pairs[::-1]] = small.swapaxes(1, 2)

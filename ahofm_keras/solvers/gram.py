@@ -75,7 +75,7 @@ class CellBasis:
         return total
 
     def gram(self, weights: np.ndarray) -> np.ndarray:
-        """sum_i weights_i b_i b_i', for P weights `(P, n)`: bands `(P, M, width)`, see `times_band`."""
+        """sum_i weights_i b_i b_i', for P weights `(P, n)`: bands `(P, M, width)`, see `bands`."""
         inner, functions = self._collect(weights, self._pairs()), self._sorted.functions
         total = np.zeros((len(weights), self.basis.size, self.width))
         for pair, (a, b) in enumerate(zip(*triangle(self.width), strict=True)):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ahofm_keras.bands import times_band
+from ahofm_keras.bands import transform_band
 from ahofm_keras.terms import PredictorLayout, RowsOfTerms
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class LinearColumns:
         total[np.ix_(self._others, self._others)] = others
         transforms = [np.asarray(span.block.transform) for span in self._smooths]
         for span, transform, cross, band in zip(self._smooths, transforms, beside, own, strict=True):
-            total[span.where, span.where] = transform.T @ times_band(band, transform)
+            total[span.where, span.where] = transform_band(band, transform)
             total[self._others, span.where] = cross @ transform
             total[span.where, self._others] = total[self._others, span.where].T
         for (i, j), cross in zip(combinations(range(len(transforms)), 2), pairs, strict=True):

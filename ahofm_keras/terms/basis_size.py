@@ -14,7 +14,7 @@ LEAST_SIZE = 10
 # Where there are many rows, a feature has a function for each so many of them: the penalty, not k, says
 # how smooth it is, and functions that it leaves nothing of cost nothing. So many at most: predictions
 # take longer with more. And so many of all features together, whose covariance a model holds.
-ROWS_OF_A_FUNCTION = 75
+ROWS_OF_A_FUNCTION = 20
 MOST_USUAL = 200
 MOST_TOGETHER = 2000
 # Functions of a margin of a tensor product, beyond its df, and products that it should have at most.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ahofm_keras.bands import read_band, times_band
+from ahofm_keras.bands import read_band, transform_band
 from ahofm_keras.bases import (
     Basis,
     evaluate_basis,
@@ -113,8 +113,12 @@ def symmetric(count: int, size: int) -> np.ndarray:
     return forms + forms.swapaxes(1, 2)
 
 
+def draw_places(basis: Basis, rows: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).choice(lay_out(basis, "scattered"), rows)
+
+
 def dense_gram(found: CellBasis, weights: np.ndarray) -> np.ndarray:
-    return times_band(found.gram(weights), np.eye(found.basis.size))
+    return transform_band(found.gram(weights), np.eye(found.basis.size))
 
 
 def assert_equal(found: np.ndarray, wanted: np.ndarray) -> None:
@@ -176,6 +180,17 @@ def test_gram_matrices_are_the_dense_products(name: str, layout: str) -> None:
     for count in COUNTS:
         weights = draw(count, len(places))
         assert_equal(dense_gram(found, weights), np.einsum("pn,na,nb->pab", weights, B, B))
+
+
+@pytest.mark.parametrize("other", ["ps3 7 clip", "cp3 5", "re 6", "linear"])
+@every_basis
+def test_products_of_two_bases_are_the_dense_ones(name: str, other: str) -> None:
+    rows = 50
+    places = [draw_places(BASES[own], rows, seed) for seed, own in enumerate((name, other))]
+    one, two = (read_basis(BASES[own], at) for own, at in zip((name, other), places, strict=True))
+    weights = draw(rows)
+    B, C = (dense_basis(BASES[own], at) for own, at in zip((name, other), places, strict=True))
+    assert_equal(one.cross(two, weights), (B.T * weights) @ C)
 
 
 # Rows
