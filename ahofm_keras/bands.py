@@ -33,10 +33,14 @@ def transform_band(band: np.ndarray, transform: np.ndarray) -> np.ndarray:
     What a band holds of a pair of functions in one order counts for both orders.
     """
     size, width = band.shape[-2:]
-    half = np.asarray(band[..., 0, None] / 2 * transform)
-    for offset in range(1, width):
-        half += band[..., offset, None] * transform[(np.arange(size) + offset) % size]
-    half = transform.T @ half
+    shifted = [transform[(np.arange(size) + offset) % size] for offset in range(width)]
+    half = np.empty((*band.shape[:-2], *2 * transform.shape[1:]))
+    for place in np.ndindex(*band.shape[:-2]):  # one by one: what a matrix needs stays near
+        own = np.ascontiguousarray(band[place].T)[:, :, None]
+        total = own[0] / 2 * transform
+        for entries, rows in zip(own[1:], shifted[1:], strict=True):
+            total += entries * rows
+        np.matmul(transform.T, total, out=half[place])
     return np.asarray(half + half.swapaxes(-1, -2))
 
 
