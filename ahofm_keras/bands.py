@@ -27,18 +27,21 @@ def product_band(left: np.ndarray, right: np.ndarray, width: int) -> np.ndarray:
     return band
 
 
-def times_band(band: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Matrices that were summed in a band `(..., M, width)`, times `(M, r)`: `(..., M, r)`.
+def transform_band(band: np.ndarray, transform: np.ndarray) -> np.ndarray:
+    """T' G T `(..., r, r)` of matrices G that were summed in a band `(..., M, width)`, T `(M, r)`.
 
     What a band holds of a pair of functions in one order counts for both orders.
     """
     size, width = band.shape[-2:]
-    total = np.asarray(band[..., 0, None] * right)
-    for offset in range(1, width):
-        places = (np.arange(size) + offset) % size
-        total += band[..., offset, None] * right[places]
-        total[..., places, :] += band[..., offset, None] * right
-    return total
+    shifted = [transform[(np.arange(size) + offset) % size] for offset in range(width)]
+    half = np.empty((*band.shape[:-2], *2 * transform.shape[1:]))
+    for place in np.ndindex(*band.shape[:-2]):  # one by one: what a matrix needs stays near
+        own = np.ascontiguousarray(band[place].T)[:, :, None]
+        total = own[0] / 2 * transform
+        for entries, rows in zip(own[1:], shifted[1:], strict=True):
+            total += entries * rows
+        np.matmul(transform.T, total, out=half[place])
+    return np.asarray(half + half.swapaxes(-1, -2))
 
 
 def quadratic_weights(width: int) -> np.ndarray:

@@ -57,7 +57,7 @@ class DemmlerReinsch:
 
     Args:
         transform: `(M, r)`.
-        eigenvalues: `(r,)`, falling; zero where the penalty does not reach.
+        eigenvalues: `(r,)`, rising from smooth to rough; zero where the penalty does not reach.
         supported: `(r,)`, whether any row supports the direction.
         null_dimension: number of directions that the penalty does not reach.
     """
@@ -103,12 +103,12 @@ def orthogonalise(
     half = solve_triangular(factor, inner.T / gram_size, trans="T")
     whitened = solve_triangular(factor, half.T, trans="T")
     shares, vectors = np.linalg.eigh((whitened + whitened.T) / 2)
+    shares, vectors = shares[::-1], vectors[:, ::-1]
     safe = np.clip(shares, _SUPPORT, 1.0)
     eigenvalues = (penalty_size / gram_size) * (1 - safe) / safe
     null = _null_dimension(inner_penalty) if null_dimension is None else null_dimension
-    reached = len(eigenvalues) - null
-    eigenvalues[:reached] = np.maximum(eigenvalues[:reached], _LEAST * eigenvalues.max(initial=0.0))
-    eigenvalues[reached:] = 0.0
+    eigenvalues[null:] = np.maximum(eigenvalues[null:], _LEAST * eigenvalues.max(initial=0.0))
+    eigenvalues[:null] = 0.0
     directions = solve_triangular(factor, vectors) / np.sqrt(safe * gram_size / rows)
     return DemmlerReinsch(basis @ directions, eigenvalues, shares > _SUPPORT, null)
 

@@ -11,7 +11,7 @@ from ahofm_keras.bands import (
     product_band,
     quadratic_weights,
     read_band,
-    times_band,
+    transform_band,
 )
 
 WIDTHS = [1, 2, 4]
@@ -44,7 +44,7 @@ def test_sums_in_a_band_go_round(width: int, size: int) -> None:
             for m in range(k, width):
                 band[functions[k], m - k] += row[k] * row[m]
     right = rng.normal(size=(size, 3))
-    np.testing.assert_allclose(times_band(band, right), dense @ right)
+    np.testing.assert_allclose(transform_band(band, right), right.T @ dense @ right)
 
 
 @pytest.mark.parametrize("width", WIDTHS)

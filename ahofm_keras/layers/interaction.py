@@ -226,6 +226,8 @@ class FactorStart(keras.initializers.Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None) -> Array:
         drawn = np.random.default_rng(self.seed).standard_normal(shape)
+        for own, width in zip(drawn, np.count_nonzero(self.spread, axis=1), strict=True):
+            own[:width] = own[:width][::-1].copy()  # the roughest was drawn first
         return ops.convert_to_tensor(self.spread[:, :, None] * drawn, dtype=dtype)
 
     def get_config(self) -> dict[str, Any]:

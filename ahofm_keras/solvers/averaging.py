@@ -105,6 +105,8 @@ def _scaled_block(block: FactorBlock, fits: int, order: int) -> FactorBlock:
     return replace(
         block,
         mean=size * block.mean,
-        spread=Spread(spread * block.covariance, block.edf / fits),
+        spread=Spread(
+            spread * block.covariance, block.edf / fits, dispersion=spread * block.spread.dispersion
+        ),
         variational=False,
     )

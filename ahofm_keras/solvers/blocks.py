@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import ceil
 from typing import Self
 
 import numpy as np
 from scipy.linalg import block_diag
 
+from ahofm_keras.bands import product_band, transform_band
 from ahofm_keras.moments import triangle
+from ahofm_keras.solvers.functions_in_use import resize
 from ahofm_keras.solvers.gap_prior import least_smoothing
 from ahofm_keras.solvers.kernels import Factors
 from ahofm_keras.solvers.linear_columns import LinearColumns
@@ -35,12 +38,23 @@ class Spread:
         edf: effective degrees of freedom of each coefficient `(m,)`.
         log_determinant: of the covariance.
         price: of what is on, see `Solution`.
+        dispersion: of the response; 0 where nothing was solved.
     """
 
     covariance: np.ndarray
     edf: np.ndarray
     log_determinant: float = 0.0
     price: float = 0.0
+    dispersion: float = 0.0
+
+    @property
+    def variances(self) -> np.ndarray:
+        """Of the coefficients, `(m,)`."""
+        return self.covariance.diagonal()
+
+    def expected(self, gram: np.ndarray) -> float:
+        """tr(V G): the sum over rows of the variance of the block's part of the predictor."""
+        return float(np.vdot(self.covariance, gram))
 
     @classmethod
     def nothing(cls, size: int) -> Spread:
@@ -62,10 +76,20 @@ class KeptSpread:
     edf: np.ndarray
     log_determinant: float = np.nan
     price: float = np.nan
+    dispersion: float = 0.0
 
     @property
     def covariance(self) -> np.ndarray:
         raise AssertionError("a block that was read has to be updated first")
+
+    @property
+    def variances(self) -> np.ndarray:
+        """Of the coefficients, `(m,)`."""
+        return self.covariance.diagonal()
+
+    def expected(self, gram: np.ndarray) -> float:
+        """tr(V G)."""
+        return float(np.vdot(self.covariance, gram))
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +114,17 @@ class SolvedSpread:
     @cached_property
     def edf(self) -> np.ndarray:
         """Effective degrees of freedom of each coefficient, `(m,)`."""
-        return np.einsum("ij,ij->i", self.solution.inverse, self.gram)
+        return self.solution.precision.explained(self.gram)
+
+    @property
+    def variances(self) -> np.ndarray:
+        """Of the coefficients, `(m,)`."""
+        return self.dispersion * self.solution.precision.inverse_diagonal
+
+    def expected(self, gram: np.ndarray) -> float:
+        """tr(V G): the sum over rows of the variance of the block's part of the predictor."""
+        own = self.edf if gram is self.gram else self.solution.precision.explained(gram)
+        return self.dispersion * float(own.sum())
 
     @property
     def log_determinant(self) -> float:
@@ -140,7 +174,12 @@ class Block:
         then these go all the way back.
         """
         switched_off = (self.prior.at_the_end & ~old.prior.at_the_end).any()
-        return replace(old if switched_off else self, mean=(self.mean + old.mean) / 2)
+        kept, other = (old, self) if switched_off else (self, old)
+        return replace(kept, mean=(kept.mean + other.mean_like(kept)) / 2)
+
+    def mean_like(self, other: Self) -> np.ndarray:
+        """The mean, with as many coefficients as another posterior of the same block has."""
+        return self.mean
 
     @cached_property
     def penalty(self) -> float:
@@ -150,7 +189,7 @@ class Block:
     @cached_property
     def expected_penalty(self) -> float:
         """E of the quadratic form of the prior."""
-        return self.penalty + float(self.prior.precisions @ self.covariance.diagonal())
+        return self.penalty + float(self.prior.precisions @ self.spread.variances)
 
     @cached_property
     def bound(self) -> float:
@@ -189,6 +228,9 @@ class LinearBlock(Block):
 class FactorBlock(Block):
     """All factors of one feature in one order.
 
+    They hold the smoothest functions of the feature, as many as its factors ask for, see
+    `functions_in_use`: the coefficients of all others are 0.
+
     Args:
         feature: with its functions.
         position: of the feature in the design.
@@ -201,13 +243,18 @@ class FactorBlock(Block):
 
     @property
     def width(self) -> int:
-        """Number of coefficients of a factor."""
-        return len(self.feature.eigenvalues)
+        """Number of functions in use, r: coefficients of a factor."""
+        return len(self.mean) // max(self.rank, 1)
 
     @property
     def rank(self) -> int:
         """Number of factors F."""
-        return len(self.mean) // self.width
+        return len(self.prior.free)
+
+    @cached_property
+    def transform(self) -> np.ndarray:
+        """From coordinates to coefficients of the basis functions, `(M, r)`."""
+        return np.ascontiguousarray(self.feature.transform[:, : self.width])
 
     @property
     def factors(self) -> np.ndarray:
@@ -235,13 +282,66 @@ class FactorBlock(Block):
         _, log_determinant = np.linalg.slogdet(covariance)
         return replace(self, mean=mean, spread=Spread(covariance, np.zeros(len(mean)), log_determinant))
 
+    # Functions in use --------------------------------------------------------------------------------
+
+    def whole(self) -> FactorBlock:
+        """The block with all functions of the feature."""
+        return self.resized(len(self.feature.eigenvalues))
+
+    def prepared(self, prior: BlockPrior | None = None) -> FactorBlock:
+        """The block before an update, which needs no posterior.
+
+        It has as many functions as its prior, or another, leaves anything of, and some to spare; or as
+        many as before, if these are about as many.
+        """
+        wanted = self.count_needed(prior or self.prior)
+        roomy = min(ceil(_ROOM * wanted), len(self.feature.eigenvalues))
+        if wanted <= self.width <= _ROOM * roomy:
+            return self
+        own = self.prior.resized(self.feature.eigenvalues[:roomy])
+        size = len(own.groups)
+        return replace(self, prior=own, mean=np.zeros(size), spread=Spread.nothing(size))
+
+    def count_needed(self, prior: BlockPrior) -> int:
+        """Number of functions that a prior leaves anything of."""
+        every = prior.resized(self.feature.eigenvalues)
+        needed = every.in_use(every.gram_diagonal).reshape(self.rank, -1)
+        return int(np.flatnonzero(needed.any(axis=0)).max(initial=-1)) + 1
+
+    def resized(self, width: int) -> FactorBlock:
+        """The block with the first functions of the feature; new ones have the prior's variance."""
+        if width == self.width:
+            return self
+        prior = self.prior.resized(self.feature.eigenvalues[:width])
+        shared = min(width, self.width)
+        covariance = np.zeros((self.rank, width, self.rank, width))
+        covariance[:, :shared, :, :shared] = self.covariance.reshape(2 * (self.rank, self.width))[
+            :, :shared, :, :shared
+        ]
+        dispersion, new = self.spread.dispersion, np.tile(np.arange(width) >= shared, self.rank)
+        covariance = covariance.reshape(2 * (self.rank * width,))
+        if dispersion:
+            covariance[new, new] = dispersion / prior.precisions[new]
+        edf = resize(self.edf, self.rank, width)
+        spread = Spread(covariance, edf, 0.0, self.spread.price, dispersion)
+        return replace(self, prior=prior, mean=resize(self.mean, self.rank, width), spread=spread)
+
+    def mean_like(self, other: Self) -> np.ndarray:
+        return resize(self.mean, self.rank, other.width)
+
+    # Factors -----------------------------------------------------------------------------------------
+
     def beside(self, other: FactorBlock) -> FactorBlock:
         """The block with the factors of another block of the same feature after its own."""
+        width = max(self.width, other.width)
+        if self.width < width or other.width < width:
+            return self.resized(width).beside(other.resized(width))
         spread = Spread(
             block_diag(self.covariance, other.covariance),
             np.concatenate([self.edf, other.edf]),
             self.spread.log_determinant,
             self.spread.price,
+            self.spread.dispersion,
         )
         mean = np.concatenate([self.mean, other.mean])
         return replace(self, prior=self.prior.beside(other.prior), mean=mean, spread=spread)
@@ -251,28 +351,32 @@ class FactorBlock(Block):
         keep = np.repeat(np.arange(self.rank) != factor, self.width)
         covariance = self.covariance[np.ix_(keep, keep)]
         _, log_determinant = np.linalg.slogdet(covariance)
-        spread = Spread(covariance, self.edf[keep], log_determinant, self.spread.price)
+        spread = Spread(
+            covariance, self.edf[keep], log_determinant, self.spread.price, self.spread.dispersion
+        )
         return replace(self, prior=self.prior.without(factor), mean=self.mean[keep], spread=spread)
 
     @cached_property
     def posterior(self) -> Factors:
         """In coefficients of the basis functions."""
-        coefficients = self.factors @ self.feature.transform.T
+        coefficients = self.factors @ self.transform.T
         return Factors(coefficients, self._forms() if self.variational else None)
 
     def _forms(self) -> np.ndarray:
-        """Covariances of pairs of factors as forms of the basis functions, `(M, M, P)`."""
+        """Covariances of pairs of factors as forms of the basis functions, bands `(M, width, P)`."""
         if isinstance(self.spread, KeptSpread):
             return self.spread.forms
-        transform, rank = self.feature.transform, self.rank
+        transform, rank = self.transform, self.rank
         blocks = self.covariance.reshape(rank, self.width, rank, self.width).swapaxes(1, 2)
-        forms = transform @ blocks[triangle(rank)] @ transform.T
-        return np.ascontiguousarray((forms + forms.swapaxes(1, 2)).transpose(1, 2, 0) / 2)
+        pairs = blocks[triangle(rank)]
+        pairs = (pairs + pairs.swapaxes(1, 2)) / 2
+        band = product_band(transform @ pairs, transform, self.feature.basis.width)
+        return np.ascontiguousarray(band.transpose(1, 2, 0))
 
     def to_coordinates(self, gram: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Gram matrices of pairs `(P, M, M)` and sums `(F, M)` of the basis -> the block's system."""
-        transform, pairs = self.feature.transform, triangle(self.rank)
-        small = transform.T @ gram @ transform
+        """Bands of the Gram matrices of pairs, and sums `(F, M)`, of the basis -> the block's system."""
+        transform, pairs = self.transform, triangle(self.rank)
+        small = transform_band(gram, transform)
         blocks = np.empty((self.rank, self.rank, self.width, self.width))
         blocks[pairs] = small
         blocks[pairs[::-1]] = small.swapaxes(1, 2)
@@ -280,6 +384,8 @@ class FactorBlock(Block):
         return blocks.swapaxes(1, 2).reshape(size, size), (rhs @ transform).reshape(-1)
 
 
+# Functions in use for one that is wanted.
+_ROOM = 1.2
 # Name of the term, which of its orders, and which group of that.
 GroupKey = tuple[str, int, int]
 
@@ -416,8 +522,11 @@ def make_group(
         start = PriorStart(
             penalties, (smoothing,), rows, variational, order.fixed, least=least, settings=settings
         )
-        prior, size = make_prior([start] * count, rows, settings), count * penalties.shape[1]
+        prior = make_prior([start] * count, rows, settings)
+        prior = prior.resized(feature.eigenvalues[: settings.few_functions])
+        size = len(prior.groups)
         nothing = Spread.nothing(size)
-        blocks.append(FactorBlock(prior, np.zeros(size), nothing, feature, position, variational))
+        block = FactorBlock(prior, np.zeros(size), nothing, feature, position, variational)
+        blocks.append(block.prepared())
     kept = tuple(number * order.size + factor for factor in range(count))
     return FactorGroup(order, number, kept, tuple(blocks))

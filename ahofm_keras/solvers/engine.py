@@ -110,7 +110,8 @@ class Engine:
         if self.family.is_linear and state.working is not None:
             return state  # the response is its own working response, and weights do not change
         state = replace(state, working=Working(state.linear, state.groups, rough))
-        return replace(state, linear_gram=self.store.reduce(tasks.linear_gram, state))
+        sums = self.store.reduce(tasks.linear_gram, state)
+        return replace(state, linear_gram=state.linear.columns.to_coordinates(sums))
 
     # Updates of blocks --------------------------------------------------------------------------
 
@@ -181,9 +182,15 @@ class Engine:
         log_prior_odds: float = 0.0,
     ) -> State:
         """All factors of one feature in one group."""
-        block = state.groups[index].blocks[feature]
-        system = self.factor_system(state, index, feature)
-        solution, conceded = block.prior.newton_steps(system, newton_steps), state.conceded
+        block = state.groups[index].blocks[feature].prepared()
+        sums, conceded = self.store.reduce(tasks.factor_sums, state, index, feature), state.conceded
+        while True:
+            system = System(*block.to_coordinates(*sums), state.dispersion)
+            solution = block.prior.seeing(system.gram).newton_steps(system, newton_steps)
+            if block.count_needed(solution.prior) <= block.width:
+                break
+            # Less smooth than before: steps again, with the functions that they let in.
+            block = block.prepared(solution.prior)
         if log_prior_odds:
             smaller = switch_off(solution, system, log_prior_odds)
             conceded += max(solution.evidence - smaller.evidence, 0.0)
@@ -222,7 +229,7 @@ class Engine:
         """E of the weighted squares of the working residuals: at the mean, and what variances add."""
         squares, variances = self.sums(tasks.fit_sums, state)
         if self.variational:
-            variances += float(np.vdot(state.linear.covariance, state.gram))
+            variances += state.linear.spread.expected(state.gram)
         return squares, variances
 
     def deviance(self, state: State) -> float:

@@ -2,8 +2,8 @@
 
 A row of a cubic B-spline basis has 4 functions that are not zero: those of its knot interval, here its
 cell. With the rows grouped by cell, every sum over rows is one small matrix product a cell: a Gram
-matrix of P weights at once costs n 10 P instead of n M^2 P operations. Centring and Demmler-Reinsch
-coordinates are applied afterwards, to matrices of M x M.
+matrix of P weights at once costs n 10 P instead of n M^2 P operations, and only its band of functions
+that share a cell is kept, see `bands`. Centring and Demmler-Reinsch coordinates are applied afterwards.
 
 All kernels return plain sums over the rows of one chunk, so sums of several chunks, or machines, add up.
 """
@@ -16,6 +16,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from ahofm_keras.bands import quadratic_weights
 from ahofm_keras.bases import Basis
 from ahofm_keras.cells import locate_cells
 from ahofm_keras.moments import triangle
@@ -59,11 +60,10 @@ class CellBasis:
         return self._spread(inner.transpose(1, 0, 2), self._sorted.values)
 
     def quadratic(self, forms: np.ndarray) -> np.ndarray:
-        """b' V b at the rows, for P symmetric forms V `(P, M, M)`: `(P, n)`."""
+        """b' V b at the rows, for the bands of P symmetric forms V `(P, M, width)`: `(P, n)`."""
         first, second = triangle(self.width)
-        functions = self._sorted.functions
-        inner = forms[:, functions[:, first], functions[:, second]]  # (P, cells, pairs)
-        inner = inner * np.where(first == second, 1.0, 2.0)
+        inner = forms[:, self._sorted.functions[:, first], second - first]  # (P, cells, pairs)
+        inner = inner * quadratic_weights(self.width)[second - first]
         return self._spread(inner.transpose(1, 0, 2), self._pairs())
 
     def sums(self, weights: np.ndarray) -> np.ndarray:
@@ -75,15 +75,24 @@ class CellBasis:
         return total
 
     def gram(self, weights: np.ndarray) -> np.ndarray:
-        """sum_i weights_i b_i b_i', for P weights `(P, n)`: `(P, M, M)`."""
+        """sum_i weights_i b_i b_i', for P weights `(P, n)`: bands `(P, M, width)`, see `bands`."""
         inner, functions = self._collect(weights, self._pairs()), self._sorted.functions
-        total = np.zeros((len(weights), self.basis.size, self.basis.size))
+        total = np.zeros((len(weights), self.basis.size, self.width))
         for pair, (a, b) in enumerate(zip(*triangle(self.width), strict=True)):
-            first, second = functions[:, a], functions[:, b]
-            total[:, first, second] += inner[:, :, pair].T
-            if a != b:
-                total[:, second, first] += inner[:, :, pair].T
+            total[:, functions[:, a], b - a] += inner[:, :, pair].T
         return total
+
+    def cross(self, other: CellBasis, weights: np.ndarray) -> np.ndarray:
+        """sum_i weights_i b_i c_i', c the functions of another basis at the same rows: `(M, M')`."""
+        sizes = self.basis.size, other.basis.size
+        total = np.zeros(sizes[0] * sizes[1])
+        for a in range(self.width):
+            own = (self.cells + a) % sizes[0] * sizes[1]
+            weighted = weights * self.values[:, a]
+            for b in range(other.width):
+                places = own + (other.cells + b) % sizes[1]
+                total += np.bincount(places, weighted * other.values[:, b], len(total))
+        return total.reshape(sizes)
 
     @cached_property
     def _sorted(self) -> _SortedRows:

@@ -51,7 +51,10 @@ def _with_posterior(engine: Engine, state: State, fits: int) -> State:
     """
     given = engine.design, engine.total_weight
     linear = make_linear_block(*given, False, engine.settings)
-    groups = make_groups(*given, True, engine.settings)
+    groups = [
+        replace(group, blocks=tuple(block.whole() for block in group.blocks))
+        for group in make_groups(*given, True, engine.settings)
+    ]
     curvatures = [
         [engine.factor_system(state, index, feature).gram for feature in range(len(group.blocks))]
         for index, group in enumerate(groups)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ahofm_keras.bands import transform_band
 from ahofm_keras.terms import PredictorLayout, RowsOfTerms
 
 if TYPE_CHECKING:
     from ahofm_keras.solvers.chunks import Chunk
+
+# Of the columns that are no smooths `(o, o)`; of these and the basis functions of each smooth `(o, M)`;
+# bands `(M, width)` of the functions of a smooth; of each pair of smooths `(M, M')`.
+Arrays = tuple[np.ndarray, ...]
+GramSums = tuple[np.ndarray, Arrays, Arrays, Arrays]
 
 
 class LinearColumns:
@@ -25,27 +32,64 @@ class LinearColumns:
         self.size = layout.size
         self.intercept = int(layout.intercept)
         self._dense_numbers = dense_numbers
+        self._smooths = [span for span in layout.spans if span.block.transform is not None]
+        self._rest = [span for span in layout.spans if span.block.transform is None]
+        self._positions = [span.block.positions[0] for span in self._smooths]
+        smooth = np.zeros(self.size, bool)
+        for span in self._smooths:
+            smooth[span.where] = True
+        self._others = np.flatnonzero(~smooth)
 
-    def dense(self, chunk: Chunk, part: slice | None = None) -> np.ndarray:
-        """All columns on the rows of a chunk, or on some of them, `(q, n)`."""
+    def dense(self, chunk: Chunk) -> np.ndarray:
+        """All columns on the rows of a chunk, `(q, n)`."""
+        ones = np.ones((self.intercept, len(chunk.y)))
+        return np.concatenate([ones, *(span.block.dense(chunk) for span in self.layout.spans)])
+
+    def _dense_others(self, chunk: Chunk, part: slice) -> np.ndarray:
+        """Intercept, design columns and tensor products on some rows."""
         rows: RowsOfTerms = chunk
-        if part is not None:
-            used = {position for span in self.layout.spans for position in span.block.positions}
+        if part.stop - part.start < len(chunk.y):
+            used = {position for span in self._rest for position in span.block.positions}
             bases = {position: chunk.bases[position].take(part) for position in used}
             rows = _SomeRows(bases, chunk.columns[:, part])
         ones = np.ones((self.intercept, rows.columns.shape[1]))
-        return np.concatenate([ones, *(span.block.dense(rows) for span in self.layout.spans)])
+        return np.concatenate([ones, *(span.block.dense(rows) for span in self._rest)])
 
-    def gram(self, chunk: Chunk, weight: np.ndarray) -> np.ndarray:
-        """sum_i w_i x_i x_i', `(q, q)`; only some rows at a time have all their columns."""
-        rows = len(weight)
-        step = max(1, self._dense_numbers // max(self.size, 1))
-        parts = [slice(at, at + step) for at in range(0, rows, step)] if rows > step else [None]
-        total = np.zeros((self.size, self.size))
-        for part in parts:
-            dense = self.dense(chunk, part)
-            dense *= np.sqrt(weight[part or slice(None)])
-            total += dense @ dense.T
+    def gram(self, chunk: Chunk, weight: np.ndarray) -> GramSums:
+        """Sums of sum_i w_i x_i x_i', with basis functions in the place of the columns of smooths.
+
+        A row has few basis functions that are not zero, so a pair of smooths costs n 16 instead of
+        n k^2. Only some rows at a time have all the other columns.
+        """
+        others = np.zeros((len(self._others), len(self._others)))
+        bases = [chunk.bases[position] for position in self._positions]
+        beside = [np.zeros((len(self._others), basis.basis.size)) for basis in bases]
+        step = max(1, self._dense_numbers // max(len(self._others), 1))
+        for start in range(0, len(weight), step) if len(self._others) else ():
+            part = slice(start, start + step)
+            dense = self._dense_others(chunk, part)
+            weighted = dense * weight[part]
+            others += weighted @ dense.T
+            for total, basis in zip(beside, bases, strict=True):
+                total += (basis if step >= len(weight) else basis.take(part)).sums(weighted)
+        own = [basis.gram(weight[None])[0] for basis in bases]
+        pairs = [one.cross(other, weight) for one, other in combinations(bases, 2)]
+        return others, tuple(beside), tuple(own), tuple(pairs)
+
+    def to_coordinates(self, sums: GramSums) -> np.ndarray:
+        """The Gram matrix of all columns `(q, q)`, from its sums over rows."""
+        others, beside, own, pairs = sums
+        total = np.empty((self.size, self.size))
+        total[np.ix_(self._others, self._others)] = others
+        transforms = [np.asarray(span.block.transform) for span in self._smooths]
+        for span, transform, cross, band in zip(self._smooths, transforms, beside, own, strict=True):
+            total[span.where, span.where] = transform_band(band, transform)
+            total[self._others, span.where] = cross @ transform
+            total[span.where, self._others] = total[self._others, span.where].T
+        for (i, j), cross in zip(combinations(range(len(transforms)), 2), pairs, strict=True):
+            rows, columns = self._smooths[i].where, self._smooths[j].where
+            total[rows, columns] = transforms[i].T @ cross @ transforms[j]
+            total[columns, rows] = total[rows, columns].T
         return total
 
     def sums(self, chunk: Chunk, weights: np.ndarray) -> np.ndarray:

@@ -65,7 +65,7 @@ def _write_groups(layer: Any, place: int, groups: Sequence[FactorGroup], unit: f
     values["smoothing"][:] = np.inf
     for group in groups:
         kept = np.array(group.kept)
-        for j, block in enumerate(group.blocks):
+        for j, block in enumerate(own.whole() for own in group.blocks):
             values["means"][j, kept, : block.width] = block.factors
             values["edf"][j, kept] = block.factor_edf
             values["smoothing"][j, kept] = _kept(block.prior.smoothing(), unit)
@@ -139,11 +139,14 @@ def _reference_df(block: FactorBlock, factors: np.ndarray, fits: int) -> float:
 
 
 def _root(covariance: np.ndarray) -> np.ndarray:
-    """L with L L' = V, also where V is singular."""
+    """L with L L' = V, also where V is singular; what nothing covaries with needs no eigenvectors."""
     scale = np.sqrt(np.maximum(covariance.diagonal(), 0.0))
-    safe = np.where(scale > 0, scale, 1.0)
-    values, vectors = np.linalg.eigh(covariance / safe / safe[:, None])
-    return scale[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
+    root = np.diag(scale)
+    own = np.flatnonzero(np.count_nonzero(covariance, axis=1) > 1)
+    within, size = (own[:, None], own), scale[own]
+    values, vectors = np.linalg.eigh(covariance[within] / size / size[:, None])
+    root[within] = size[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
+    return root
 
 
 def read_posterior(model: Any, engine: Engine) -> State | None:
@@ -196,23 +199,13 @@ def _read_group(layer: Any, group: FactorGroup, place: int, unit: float) -> Fact
     slots, parameters = slots[kept], _logarithms(smoothing[:, kept], unit)
     means = np.asarray(layer.factor_means[place])[:, slots]
     first, second = triangle(len(slots))
-    for j, block in enumerate(group.blocks):
+    for j, block in enumerate(own.whole() for own in group.blocks):
         bands = layer.band(place, j, slots)[first, second]
         known = replace(
             block,
             prior=block.prior.with_smoothing(parameters[j]),
             mean=means[j, :, : block.width].reshape(-1),
-            spread=KeptSpread(_forms(bands), block.edf),
+            spread=KeptSpread(np.ascontiguousarray(bands.transpose(1, 2, 0)), block.edf),
         )
         group = group.with_block(j, known)
     return group
-
-
-def _forms(bands: np.ndarray) -> np.ndarray:
-    """Bands `(P, M, W)` as forms `(M, M, P)`, 0 beyond the band, where no row looks."""
-    pairs, size, width = bands.shape
-    forms = np.zeros((size, size, pairs))
-    rows = np.arange(size)[:, None]
-    columns = (rows + np.arange(width)) % size
-    forms[rows, columns] = forms[columns, rows] = bands.transpose(1, 2, 0)
-    return forms

@@ -13,30 +13,39 @@ from scipy.linalg import lapack
 class Precision:
     """A = gram + diag(precisions), with rows and columns scaled to a unit diagonal.
 
+    Where only some coefficients are in use the others, which the prior holds at 0, stand on the diagonal
+    alone.
+
     Args:
-        factor: upper Cholesky factor of the scaled matrix.
-        scale: of rows and columns.
+        factor: upper Cholesky factor of the scaled matrix of the coefficients in use.
+        scale: of all rows and columns, `(m,)`.
+        in_use: which coefficients are in use, rising; None where all are.
     """
 
     factor: np.ndarray
     scale: np.ndarray
+    in_use: np.ndarray | None = None
 
     @classmethod
-    def factorise(cls, gram: np.ndarray, precisions: np.ndarray) -> Precision:
+    def factorise(
+        cls, gram: np.ndarray, precisions: np.ndarray, in_use: np.ndarray | None = None
+    ) -> Precision:
         """The scaling is needed: precisions range over 20 orders of magnitude."""
         scale = 1 / np.sqrt(gram.diagonal() + precisions)
-        scaled = gram * scale
-        scaled *= scale[:, None]
+        own = scale if in_use is None else scale[in_use]
+        scaled = (gram if in_use is None else gram[in_use[:, None], in_use]) * own
+        scaled *= own[:, None]
         scaled.flat[:: len(scaled) + 1] = 1.0
-        return cls(_cholesky(scaled), scale)
+        return cls(_cholesky(scaled), scale, in_use)
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
-        """A^-1 b."""
-        if not len(self.scale):
-            return np.zeros(0)
-        # Not by SciPy's `cho_solve`, which takes longer to look at its arguments than to solve.
-        solved, _ = lapack.dpotrs(self.factor, self.scale * rhs, lower=0)
-        return self.scale * solved
+        """A^-1 b; 0 where a coefficient is not in use."""
+        own, solved = self.used, np.zeros(len(self.scale))
+        if len(self.factor):
+            scaled = self.scale[own] * rhs[own]
+            # Not by SciPy's `cho_solve`, which takes longer to look at its arguments than to solve.
+            solved[own] = self.scale[own] * lapack.dpotrs(self.factor, scaled, lower=0)[0]
+        return solved
 
     @cached_property
     def log_determinant(self) -> float:
@@ -45,12 +54,43 @@ class Precision:
 
     @cached_property
     def inverse(self) -> np.ndarray:
-        """A^-1 `(m, m)`. Many trials do without, so it is computed when it is read."""
-        if not len(self.scale):
+        """A^-1 `(m, m)`."""
+        if self.in_use is None:
+            return self.used_inverse
+        whole = np.diag(self.scale**2)
+        whole[self.in_use[:, None], self.in_use] = self.used_inverse
+        return whole
+
+    @cached_property
+    def inverse_diagonal(self) -> np.ndarray:
+        """The diagonal of A^-1, `(m,)`."""
+        diagonal = self.scale**2
+        diagonal[self.used] = self.used_inverse.diagonal()
+        return diagonal
+
+    def explained(self, gram: np.ndarray) -> np.ndarray:
+        """The diagonal of A^-1 G, `(m,)`."""
+        if self.in_use is None:
+            return np.einsum("ij,ij->i", self.used_inverse, gram)
+        total = self.scale**2 * gram.diagonal()
+        own = gram[self.in_use[:, None], self.in_use]
+        total[self.in_use] = np.einsum("ij,ij->i", self.used_inverse, own)
+        return total
+
+    @property
+    def used(self) -> np.ndarray | slice:
+        """The coefficients in use, as an index."""
+        return slice(None) if self.in_use is None else self.in_use
+
+    @cached_property
+    def used_inverse(self) -> np.ndarray:
+        """A^-1 of the coefficients in use. Many trials do without: it is computed when it is read."""
+        scale = self.scale[self.used]
+        if not len(scale):
             return np.zeros((0, 0))
         inverse, _ = lapack.dpotri(self.factor, lower=0)  # fills the upper triangle, the other is 0
-        inverse *= self.scale
-        inverse *= self.scale[:, None]
+        inverse *= scale
+        inverse *= scale[:, None]
         diagonal = inverse.diagonal().copy()
         inverse += inverse.T
         np.fill_diagonal(inverse, diagonal)

@@ -62,6 +62,19 @@ class PriorShape:
         return factors
 
     @cached_property
+    def is_large(self) -> bool:
+        """Whether any group has so many functions that some may be left out."""
+        sizes = np.bincount(self.groups[self.penalised], minlength=1)
+        return int(sizes.max()) > self.settings.few_functions
+
+    @cached_property
+    def own_functions(self) -> np.ndarray:
+        """`(m,)`, the group of what may be left out, functions of one feature; -1 of all others."""
+        products = self.eigenvalues[1:].any(axis=0)
+        several = np.isin(self.groups, self.groups[products])
+        return np.where(several, -1, self.groups)
+
+    @cached_property
     def penalties(self) -> np.ndarray | None:
         """`(m,)`, what a degree of freedom of each coefficient costs; None where none does."""
         own: np.ndarray = self.edf_penalty[self.groups] * self.penalised

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ahofm_keras.solvers.prior_shape import PriorShape
-from ahofm_keras.solvers.priors import BlockPrior
+from ahofm_keras.solvers.priors import BlockPrior, only_proper
 from ahofm_keras.solvers.settings import Settings, current_settings
 
 
@@ -102,7 +102,4 @@ def make_prior(
     shape = PriorShape(
         eigenvalues, groups, parameters, free, prices, least, edf_penalty, tied, rows, weak, settings
     )
-    gram_diagonal = np.full(len(groups), rows, float)
-    # What neither lambda nor tau reaches has a flat prior.
-    proper = BlockPrior(shape, parameters, gram_diagonal).precisions > 0
-    return BlockPrior(replace(shape, groups=np.where(proper, groups, -1)), parameters, gram_diagonal)
+    return only_proper(BlockPrior(shape, parameters, np.full(len(groups), rows, float)))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
+from ahofm_keras.solvers.functions_in_use import functions_in_use, resize
 from ahofm_keras.solvers.precision import Precision
 from ahofm_keras.solvers.prior_shape import PriorShape
 from ahofm_keras.solvers.settings import Settings
@@ -198,6 +199,28 @@ class BlockPrior:
         shape = self.shape.part(keep, chosen)
         return BlockPrior(shape, self.parameters[chosen], self.gram_diagonal[keep])
 
+    def resized(self, eigenvalues: np.ndarray) -> BlockPrior:
+        """The prior where each group holds the functions of one feature, of these penalties `(r,)`."""
+        count, width = len(self.free), len(eigenvalues)
+        sizes = resize(self.gram_diagonal, count, width)
+        largest = self.gram_diagonal.reshape(count, -1).max(axis=1, initial=0.0)
+        sizes = np.where(sizes > 0, sizes, np.repeat(largest, width))
+        shape = replace(
+            self.shape,
+            eigenvalues=np.tile(eigenvalues, count)[None],
+            groups=np.repeat(np.arange(count), width),
+            weak=np.ones(count * width),
+        )
+        return only_proper(BlockPrior(shape, self.parameters, sizes))
+
+    def restricted(self, own: np.ndarray) -> BlockPrior:
+        """The prior of some coefficients, all of which are in use."""
+        keep = np.zeros(len(self.groups), bool)
+        keep[own] = True
+        prior = self._part(keep, np.ones(len(self.free), bool))
+        shape = replace(prior.shape, settings=replace(self.settings, left_out=0.0))
+        return BlockPrior(shape, prior.parameters, prior.gram_diagonal)
+
     def without_effect(self, group: int) -> BlockPrior:
         """The prior with a group switched off: its tau as far up as it can be."""
         parameters = self.parameters.copy()
@@ -220,15 +243,29 @@ class BlockPrior:
         return Solution(self, mean, evidence - self.price, precision, self.price)
 
     def _factorise(self, gram: np.ndarray) -> Precision:
+        needed = self.in_use(gram.diagonal())
+        in_use = None if needed.all() else np.flatnonzero(needed)
         if self.size == len(gram):
-            return Precision.factorise(gram, self.precisions)
+            return Precision.factorise(gram, self.precisions, in_use)
         size = gram.diagonal() + np.trace(gram) / max(len(gram), 1)
         flat = self.settings.flat_precision * self.shape.weak * np.maximum(size, self.shape.rows)
-        return Precision.factorise(gram, np.where(self.shape.penalised, self.precisions, flat))
+        precisions = np.where(self.shape.penalised, self.precisions, flat)
+        return Precision.factorise(gram, precisions, in_use)
+
+    def in_use(self, sizes: np.ndarray) -> np.ndarray:
+        """`(m,)`, which coefficients the prior leaves anything of.
+
+        Args:
+            sizes: diagonal of the Gram matrix `(m,)`.
+        """
+        if not self.shape.is_large:
+            return np.ones(len(sizes), bool)
+        shares = sizes / (sizes + self.precisions + _NOTHING)
+        return functions_in_use(shares, self.shape.own_functions, self.settings)
 
     def edf(self, solution: Solution, gram: np.ndarray) -> np.ndarray:
         """Effective degrees of freedom of each group, `(G,)`."""
-        edf, own = np.einsum("ij,ij->i", solution.inverse, gram), self.shape.penalised
+        edf, own = solution.precision.explained(gram), self.shape.penalised
         return np.bincount(self.groups[own], edf[own], len(self.free))
 
     # The smoothing ------------------------------------------------------------------------------------
@@ -302,14 +339,14 @@ class BlockPrior:
         1/2 A^-1 o (A^-1 + 2 mean mean' / dispersion) - 1/2 diag(1 / q^2); those of the price of degrees
         of freedom, c g / (g + q), are -c g / (g + q)^2 and 2 c g / (g + q)^3.
         """
-        precisions = self.precisions
+        precisions, posterior = self.precisions, solution.precision
         inverse = self.shape.penalised / np.where(self.shape.penalised, precisions, 1.0)
         mean = solution.mean / sqrt(dispersion)
-        slope = (inverse - solution.inverse.diagonal() - mean**2) / 2
-        curvature = np.multiply.outer(mean, mean)
+        slope = (inverse - posterior.inverse_diagonal - mean**2) / 2
+        curvature = np.multiply.outer(mean[posterior.used], mean[posterior.used])
         curvature *= 2
-        curvature += solution.inverse
-        curvature *= solution.inverse
+        curvature += posterior.used_inverse
+        curvature *= posterior.used_inverse
         curvature /= 2
         bend = inverse**2 / 2
         if self.shape.penalties is not None:
@@ -317,12 +354,24 @@ class BlockPrior:
             lean = self.shape.penalties * self.gram_diagonal / both**2
             slope += lean
             bend += 2 * lean / both
-        curvature.flat[:: len(curvature) + 1] -= bend
         chain = (self.shape.chain * np.exp(self.parameters)[:, :, None]).reshape(self.free.size, -1)
         gradient = chain @ slope
-        hessian = chain @ curvature @ chain.T
+        own = chain[:, posterior.used]
+        hessian = own @ curvature @ own.T
+        if posterior.in_use is not None:
+            # What is not in use stands on the diagonal alone.
+            bend -= posterior.inverse_diagonal**2 / 2
+            bend[posterior.in_use] += posterior.inverse_diagonal[posterior.in_use] ** 2 / 2
+        hessian -= (chain * bend) @ chain.T
         hessian.flat[:: len(hessian) + 1] += gradient
         return gradient, hessian
+
+
+def only_proper(prior: BlockPrior) -> BlockPrior:
+    """The prior where what neither lambda nor tau reaches is in no group: it has a flat prior."""
+    at_start = prior.at(prior.start).precisions > 0
+    shape = replace(prior.shape, groups=np.where(at_start, prior.groups, -1))
+    return BlockPrior(shape, prior.parameters, prior.gram_diagonal)
 
 
 def switch_off(solution: Solution, system: System, log_prior_odds: float = 0.0) -> Solution:

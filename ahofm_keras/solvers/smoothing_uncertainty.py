@@ -11,6 +11,7 @@ two.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -20,7 +21,23 @@ from ahofm_keras.solvers.single_group import left_for
 
 
 def smoothing_covariance(solution: Solution, gram: np.ndarray, dispersion: float) -> np.ndarray:
-    """What is added to the covariance of a block `(m, m)`, whose solution is that at its smoothing."""
+    """What is added to the covariance of a block `(m, m)`, whose solution is that at its smoothing.
+
+    Functions that are not in use stay out of use.
+    """
+    total, own = np.zeros_like(gram), solution.precision.in_use
+    if own is None:
+        return _covariance(solution, gram, dispersion)
+    within = own[:, None], own
+    prior = solution.prior.restricted(own)
+    system = System(gram[within], np.zeros(len(own)), dispersion)
+    solved = replace(prior.solve(system), mean=solution.mean[own])
+    total[within] = _covariance(solved, system.gram, dispersion)
+    return total
+
+
+def _covariance(solution: Solution, gram: np.ndarray, dispersion: float) -> np.ndarray:
+    """The same, of functions that are all in use."""
     prior, total = solution.prior, np.zeros_like(gram)
     rhs = gram @ solution.mean + prior.precisions * solution.mean
     system = System(gram, rhs, dispersion)

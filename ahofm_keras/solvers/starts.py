@@ -48,7 +48,8 @@ def draw_group(group: FactorGroup, rng: np.random.Generator, variance: float) ->
         penalised = values[values > 0]
         spread = 1 / (1 + values / penalised.min()) if len(penalised) else np.ones_like(values)
         spread = size * spread / np.linalg.norm(spread) / _largest_values(block.feature)
-        mean = (spread * rng.standard_normal((group.rank, block.width))).reshape(-1)
+        drawn = rng.standard_normal((group.rank, len(values)))[:, ::-1]  # the roughest was first
+        mean = (spread * drawn)[:, : block.width].reshape(-1)
         blocks.append(replace(block, mean=mean))
     return replace(group, blocks=tuple(blocks))
 

@@ -9,11 +9,12 @@ import numpy as np
 from ahofm_keras.moments import elementary_symmetric
 from ahofm_keras.solvers.chunks import Chunk
 from ahofm_keras.solvers.kernels import Sums
+from ahofm_keras.solvers.linear_columns import GramSums
 from ahofm_keras.solvers.state import State
 
 
-def linear_gram(chunk: Chunk, state: State) -> np.ndarray:
-    """Gram matrix of the linear block."""
+def linear_gram(chunk: Chunk, state: State) -> GramSums:
+    """Sums for the Gram matrix of the linear block."""
     return state.linear.columns.gram(chunk, chunk.working(state)[1])
 
 

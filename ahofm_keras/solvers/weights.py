@@ -38,7 +38,7 @@ def read_weights(model: Any, state: State) -> State:
     state = replace(state, linear=read_linear_weights(model, state.linear))
     for index, group in enumerate(state.groups):
         values = model.get_layer(group.factors.name).coordinates(group.factors.index)
-        for j, own in enumerate(group.blocks):
+        for j, own in enumerate(block.whole() for block in group.blocks):
             mean = values[j, : own.width, list(group.kept)].astype(float).reshape(-1)
             state = state.with_factors(index, j, replace(own, mean=mean))
     return state

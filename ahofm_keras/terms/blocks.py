@@ -94,6 +94,8 @@ class Columns:
         features: of its margins, one per lambda.
         positions: of these in the design.
         pure: whether its functions have mean zero along each margin.
+        transform: `(M, q)`, from its coefficients to those of the basis functions of its one feature;
+            None where they are not functions of one feature.
         remedy: what makes it smaller, in words.
     """
 
@@ -105,6 +107,7 @@ class Columns:
     features: tuple[Feature, ...] = ()
     positions: tuple[int, ...] = ()
     pure: bool = True
+    transform: np.ndarray | None = None
     remedy: str
 
     @property
@@ -240,6 +243,7 @@ class ProductColumns(Columns):
         self.smoothing, self.df, self.pure, self.fixed = smoothing, df, pure, fixed
         self._widths = [len(feature.eigenvalues) for feature in features]
         self.size = count_products(self._widths, pure)
+        self.transform = features[0].transform if pure and len(features) == 1 else None
 
     @cached_property
     def penalties(self) -> np.ndarray:  # type: ignore[override]

@@ -206,14 +206,15 @@ def fit_terms(
         DataError, FormulaError: a constant feature, a df that cannot be reached, too few rows.
     """
     formulas = {MEAN: formulas} if isinstance(formulas, Formula) else formulas
-    shared = Shared(columns, levels or {}, df_kind, extrapolation)
     _check_constant_columns(columns)
+    reach: dict[tuple[Expression, bool], float] = {}
     for formula in formulas.values():
         for spec in formula.terms:
             term = TERMS[spec.kind]
             for feature, df in zip(spec.features, term.degrees_asked(spec), strict=False):
                 key = feature, term.has_small_bases
-                shared.reach[key] = max(shared.reach.get(key, 0.0), df)
+                reach[key] = max(reach.get(key, 0.0), df)
+    shared = Shared(columns, levels or {}, df_kind, extrapolation, reach)
     predictors = {name: _learn_predictor(formula, shared) for name, formula in formulas.items()}
     rows = len(next(iter(columns.values())))
     features = tuple(shared.pool.features)

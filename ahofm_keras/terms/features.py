@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from math import ceil
 from typing import Any
 
 import numpy as np
@@ -22,14 +21,11 @@ from ahofm_keras.bases import (
 from ahofm_keras.cells import Cells, basis_cells
 from ahofm_keras.errors import DataError, warn
 from ahofm_keras.formula import TermSpec
+from ahofm_keras.packing import pack_array, unpack_array
 from ahofm_keras.penalties import DemmlerReinsch, difference_penalty, orthogonalise
+from ahofm_keras.terms.basis_size import choose_size, usual_size
 from ahofm_keras.transforms import Expression, evaluate_expression, learn_expression
 
-LEAST_SIZE = 10
-# Functions of a margin of a tensor product, beyond its df, and products that it should have at most.
-_MARGIN_SPARE = 2
-_USUAL_PRODUCTS = 256
-_LEAST_MARGIN = 4
 # What the two ends of an axis count together, beside all rows, where a margin of a tensor product is
 # averaged over: without them a surface may be as rough as it likes along its edges.
 _ENDS = 0.3
@@ -39,8 +35,6 @@ LARGEST = 1e150
 _MANY_LEVELS = 2000
 # How many times the middle nine tenths of the values their range may be wide.
 _FAR = 1e9
-# Functions of a smooth: their Gram matrix is dense.
-_MOST_FUNCTIONS = 1000
 _CHUNK = 16_384
 
 
@@ -89,8 +83,8 @@ class Feature:
         return {
             "expression": self.expression.to_json(),
             "basis": self.basis.to_json(),
-            "transform": self.transform.tolist(),
-            "eigenvalues": self.eigenvalues.tolist(),
+            "transform": pack_array(self.transform),
+            "eigenvalues": pack_array(self.eigenvalues),
             "null_dimension": self.null_dimension,
             "distinct": self.distinct,
             "rank": self.rank,
@@ -98,12 +92,11 @@ class Feature:
 
     @classmethod
     def from_json(cls, config: Mapping[str, Any]) -> Feature:
-        size = config["basis"]["size"]
         return cls(
             Expression.from_json(config["expression"]),
             Basis.from_json(config["basis"]),
-            np.asarray(config["transform"], float).reshape(size, -1),
-            np.asarray(config["eigenvalues"], float),
+            unpack_array(config["transform"]),
+            unpack_array(config["eigenvalues"]),
             config["null_dimension"],
             config["distinct"],
             config["rank"],
@@ -134,15 +127,24 @@ class Request:
 
 
 class FeaturePool:
-    """Learns features from the training columns, each once."""
+    """Learns features from the training columns, each once.
+
+    Args:
+        columns: raw training columns.
+        levels: of the columns of categories whose levels have an order.
+        extrapolation: outside the training range.
+        sharing: number of features that have smooths.
+    """
 
     def __init__(
         self,
         columns: Mapping[str, np.ndarray],
         levels: Mapping[str, tuple[str, ...]],
         extrapolation: str,
+        sharing: int = 1,
     ) -> None:
         self.columns = columns
+        self.sharing = sharing
         self.levels = levels
         self.extrapolation = extrapolation
         self.features: list[Feature] = []
@@ -250,7 +252,7 @@ def _learn(
                 "and memory with its square. Expect minutes, or join levels that have few rows."
             )
     else:
-        basis = _make_basis(request, found, counts, pool.extrapolation, spec)
+        basis = _make_basis(request, found, counts, pool, spec)
     if basis.is_spline:
         _warn_of_far_values(expression, values)
     gram, means = _gram(basis, found, counts)
@@ -298,13 +300,14 @@ def constant_column(expression: Expression, spec: TermSpec) -> DataError:
 
 
 def _make_basis(
-    request: Request, values: np.ndarray, counts: np.ndarray, extrapolation: str, spec: TermSpec
+    request: Request, values: np.ndarray, counts: np.ndarray, pool: FeaturePool, spec: TermSpec
 ) -> Basis:
     """The basis of a number, from its distinct values, rising, and how many rows have each."""
     if request.kind == "linear":
         return make_linear(values, counts)
     cyclic = request.kind == "cp"
-    size, degree = _choose_size(request, len(values), spec)
+    usual = usual_size(request, int(counts.sum()), pool.sharing)
+    size, degree = choose_size(request, usual, len(values), spec)
     _check_ends(request.knots, values, spec)
     return make_spline(
         values,
@@ -313,41 +316,8 @@ def _make_basis(
         degree=degree,
         knots=request.knots,
         cyclic=cyclic,
-        extrapolation=extrapolation,
+        extrapolation=pool.extrapolation,
     )
-
-
-def _choose_size(request: Request, distinct: int, spec: TermSpec) -> tuple[int, int]:
-    """Number of functions and their degree.
-
-    About df + 5 functions, at least 10, so that the df can be reached and lambda does the rest; fewer
-    where there are few distinct values, down to a parabola (3 values) or a straight line (2). A margin
-    of a tensor product has at most 10, of three margins 7, of four 5, unless its df asks for more.
-    """
-    cyclic = request.kind == "cp"
-    if cyclic and (distinct < 4 or (request.size or 4) < 4):
-        raise spec.error(
-            f"A cyclic smooth needs k of at least 4 and 4 distinct values; "
-            f"`{spec.label}` has k={request.size or 'not given'} and {distinct} distinct values."
-        )
-    if request.size is not None:
-        if request.size > _MOST_FUNCTIONS:
-            raise spec.error(
-                f"`k` must not exceed {_MOST_FUNCTIONS:,}: the penalty holds most of so many functions "
-                f"down, and they take minutes.\n    Received: k={request.size} in `{spec.label}`."
-            )
-        return request.size, min(3, request.size - 1)
-    least = 4 if cyclic else min(3, distinct)
-    size = max(least, min(_usual_size(request), distinct - 1, _MOST_FUNCTIONS))
-    return size, min(3, size - 1)
-
-
-def _usual_size(request: Request) -> int:
-    if request.margins == 1:
-        return max(LEAST_SIZE, ceil(request.df) + 5)
-    # One function is lost to centring.
-    shared = int(_USUAL_PRODUCTS ** (1 / request.margins) + 1e-9) + 1
-    return max(min(max(shared, _LEAST_MARGIN), LEAST_SIZE), ceil(request.df) + _MARGIN_SPARE)
 
 
 def _check_ends(knots: str | tuple[float, float], values: np.ndarray, spec: TermSpec) -> None:

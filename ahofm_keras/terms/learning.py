@@ -23,6 +23,8 @@ class Shared:
         levels: of the columns of categories whose levels have an order.
         df_kind: definition of degrees of freedom.
         extrapolation: outside the training range.
+        reach: degrees of freedom that the basis of each feature must be able to reach, by feature and
+            whether it is a margin of a tensor product.
     """
 
     def __init__(
@@ -31,15 +33,17 @@ class Shared:
         levels: Mapping[str, tuple[str, ...]],
         df_kind: str,
         extrapolation: str,
+        reach: dict[tuple[Expression, bool], float],
     ) -> None:
         self.columns = columns
         self.levels = levels
-        self.pool = FeaturePool(columns, levels, extrapolation)
+        sharing = sum(not is_margin for _, is_margin in reach)
+        self.pool = FeaturePool(columns, levels, extrapolation, sharing)
         self.smoother = Smoother(self.pool, df_kind)
         self.names: set[str] = set(columns)
         # One basis per feature: it serves the term and the order with the most degrees of freedom.
         # Tensor products have smaller ones of their own.
-        self.reach: dict[tuple[Expression, bool], float] = {}
+        self.reach = reach
 
 
 class Learning:

@@ -18,6 +18,7 @@ from scipy.linalg import block_diag
 
 from ahofm_keras.bases import locate_levels
 from ahofm_keras.cells import basis_cells, column_cells, join_cells
+from ahofm_keras.packing import pack_array, unpack_array
 from ahofm_keras.terms.base import Term
 from ahofm_keras.terms.variables import Variable, split_column, variables_by_key
 from ahofm_keras.transforms import evaluate_expression
@@ -69,14 +70,14 @@ class Margin:
             "quantiles": self.quantiles.tolist(),
             "frequencies": self.frequencies.tolist(),
             "mean": self.mean.tolist(),
-            "covariance": upper.tolist(),
+            "covariance": pack_array(upper),
         }
 
     @classmethod
     def from_json(cls, config: Mapping[str, Any]) -> Margin:
         mean = np.asarray(config["mean"], float)
         covariance = np.zeros((len(mean), len(mean)))
-        covariance[np.triu_indices(len(mean))] = config["covariance"]
+        covariance[np.triu_indices(len(mean))] = unpack_array(config["covariance"])
         covariance = covariance + np.triu(covariance, 1).T
         quantiles, frequencies = (np.asarray(config[key], float) for key in ("quantiles", "frequencies"))
         return cls(config["label"], quantiles, frequencies, mean, covariance)

@@ -162,7 +162,7 @@ def pair_models() -> dict[float, ak.AdditiveModel]:
         layer = model.get_layer(model.design.terms[-1].name)
         values = np.zeros(layer.coordinates(0).shape)
         # The smoothest function of each: a straight line.
-        values[:, -1] = 1.0
+        values[:, 0] = 1.0
         layer.assign_coordinates(0, values)
         mark_fitted(model, data)
         models[correlation] = model

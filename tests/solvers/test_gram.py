@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ahofm_keras.bands import read_band, transform_band
 from ahofm_keras.bases import (
     Basis,
     evaluate_basis,
@@ -112,6 +113,14 @@ def symmetric(count: int, size: int) -> np.ndarray:
     return forms + forms.swapaxes(1, 2)
 
 
+def draw_places(basis: Basis, rows: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).choice(lay_out(basis, "scattered"), rows)
+
+
+def dense_gram(found: CellBasis, weights: np.ndarray) -> np.ndarray:
+    return transform_band(found.gram(weights), np.eye(found.basis.size))
+
+
 def assert_equal(found: np.ndarray, wanted: np.ndarray) -> None:
     assert found.shape == wanted.shape
     np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
@@ -123,9 +132,9 @@ def assert_all_equal(found: CellBasis, B: np.ndarray) -> None:
     assert len(found) == rows
     coefficients, forms, weights = draw(3, size), symmetric(2, size), draw(4, rows)
     assert_equal(found.evaluate(coefficients), coefficients @ B.T)
-    assert_equal(found.quadratic(forms), np.einsum("na,pab,nb->pn", B, forms, B))
+    assert_equal(found.quadratic(read_band(forms, found.width)), np.einsum("na,pab,nb->pn", B, forms, B))
     assert_equal(found.sums(weights), weights @ B)
-    assert_equal(found.gram(weights), np.einsum("pn,na,nb->pab", weights, B, B))
+    assert_equal(dense_gram(found, weights), np.einsum("pn,na,nb->pab", weights, B, B))
 
 
 # One operation at a time
@@ -148,7 +157,9 @@ def test_quadratic_forms_are_the_dense_products(name: str, layout: str) -> None:
     found, B = read_basis(basis, places), dense_basis(basis, places)
     for count in COUNTS:
         forms = symmetric(count, basis.size)
-        assert_equal(found.quadratic(forms), np.einsum("na,pab,nb->pn", B, forms, B))
+        assert_equal(
+            found.quadratic(read_band(forms, basis.width)), np.einsum("na,pab,nb->pn", B, forms, B)
+        )
 
 
 @every_layout
@@ -168,7 +179,18 @@ def test_gram_matrices_are_the_dense_products(name: str, layout: str) -> None:
     found, B = read_basis(basis, places), dense_basis(basis, places)
     for count in COUNTS:
         weights = draw(count, len(places))
-        assert_equal(found.gram(weights), np.einsum("pn,na,nb->pab", weights, B, B))
+        assert_equal(dense_gram(found, weights), np.einsum("pn,na,nb->pab", weights, B, B))
+
+
+@pytest.mark.parametrize("other", ["ps3 7 clip", "cp3 5", "re 6", "linear"])
+@every_basis
+def test_products_of_two_bases_are_the_dense_ones(name: str, other: str) -> None:
+    rows = 50
+    places = [draw_places(BASES[own], rows, seed) for seed, own in enumerate((name, other))]
+    one, two = (read_basis(BASES[own], at) for own, at in zip((name, other), places, strict=True))
+    weights = draw(rows)
+    B, C = (dense_basis(BASES[own], at) for own, at in zip((name, other), places, strict=True))
+    assert_equal(one.cross(two, weights), (B.T * weights) @ C)
 
 
 # Rows
@@ -208,15 +230,15 @@ def test_no_rows_sum_to_nothing(name: str) -> None:
 @every_basis
 def test_arguments_are_left_as_they_are(name: str) -> None:
     basis, places = BASES[name], lay_out(BASES[name], "scattered")
-    before, weights, forms = places.copy(), draw(3, len(places)), symmetric(3, basis.size)
+    before, weights, forms = places.copy(), draw(3, len(places)), draw(3, basis.size, basis.width)
     found = read_basis(basis, places)
-    found.evaluate(forms[0])
+    found.evaluate(forms[:, :, 0])
     found.quadratic(forms)
     found.sums(weights)
     found.gram(weights)
     np.testing.assert_array_equal(places, before)
     np.testing.assert_array_equal(weights, draw(3, len(places)))
-    np.testing.assert_array_equal(forms, symmetric(3, basis.size))
+    np.testing.assert_array_equal(forms, draw(3, basis.size, basis.width))
 
 
 # Raw values

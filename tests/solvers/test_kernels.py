@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ahofm_keras.bands import read_band
 from ahofm_keras.bases import Basis
 from ahofm_keras.errors import AhofmWarning
 from ahofm_keras.solvers import kernels as package
@@ -40,7 +41,8 @@ def draw_members(bases: list[Basis], rank: int, random: bool, seed: int) -> list
         root = 0.5 * rng.normal(size=(size, size)) / np.sqrt(size)
         blocks = (root @ root.T).reshape(rank, basis.size, rank, basis.size)
         pairs = [blocks[f, :, g] for f in range(rank) for g in range(f, rank)]
-        forms = np.stack([(pair + pair.T) / 2 for pair in pairs], axis=-1)
+        forms = read_band(np.stack([(pair + pair.T) / 2 for pair in pairs]), basis.width)
+        forms = np.ascontiguousarray(forms.transpose(1, 2, 0))
         coefficients = 0.5 * rng.normal(size=(rank, basis.size))
         members.append(Member(position, Factors(coefficients, forms if random else None)))
     return members
@@ -132,7 +134,7 @@ def test_rows_that_a_feature_dominates_keep_their_digits(kernels: str, order: in
     # A feature that is not there has the system of any other.
     nobody = Factors(0 * alone.members[large].posterior.coefficients, None)
     if random:
-        nobody = nobody._replace(forms=np.zeros((6, 6, 3)))
+        nobody = nobody._replace(forms=np.zeros((6, 1, 3)))
     alone.members[large].posterior, alone.moments = nobody, fresh
     alone.put_in(large)
     assert_equal(found, alone.take_out(large), 1e-9)

@@ -27,7 +27,7 @@ import numba  # type: ignore[import-untyped,import-not-found]
 import numpy as np
 
 TILE = 64
-_LANES = 8
+LANES = 8
 # Sums in any order and fused products; NaN and infinity stay what they are.
 _FAST = {"contract", "reassoc", "nsz"}
 
@@ -69,6 +69,24 @@ def add_sums(cells: np.ndarray, values: np.ndarray, weights: np.ndarray, out: np
         for i in range(weights.shape[1]):
             for k in range(values.shape[1]):
                 out[f, _function(cells[i], k, size)] += weights[f, i] * values[i, k]
+
+
+@_compile
+def add_cross(
+    cells: np.ndarray,
+    values: np.ndarray,
+    other_cells: np.ndarray,
+    other_values: np.ndarray,
+    weights: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """sum_i weights_i b_i c_i' of two bases, added to `(M, M')`."""
+    size, other_size = out.shape
+    for i in range(len(weights)):
+        for k in range(values.shape[1]):
+            a, value = _function(cells[i], k, size), weights[i] * values[i, k]
+            for m in range(other_values.shape[1]):
+                out[a, _function(other_cells[i], m, other_size)] += value * other_values[i, m]
 
 
 @_inline
@@ -129,17 +147,16 @@ def _mean_row(
 def _form_row(
     at: int, cells: np.ndarray, values: np.ndarray, forms: np.ndarray, i: int, row: np.ndarray
 ) -> None:
-    """b' V b of all forms V `(M, M, P)`."""
+    """b' V b of all forms V, in bands `(M, width, P)`."""
     size, pairs = forms.shape[0], forms.shape[2]
     for p in range(pairs):
         row[i, p] = 0.0
     for k in range(values.shape[1]):
         a = _function(cells[at], k, size)
         for m in range(k, values.shape[1]):
-            b = _function(cells[at], m, size)
             product = (1.0 if k == m else 2.0) * values[at, k] * values[at, m]
             for p in range(pairs):
-                row[i, p] += product * forms[a, b, p]
+                row[i, p] += product * forms[a, m - k, p]
 
 
 @_inline
@@ -157,14 +174,14 @@ def _cubic_row(
     uu, uv, uw, ux, vv = u * u, 2 * u * v, 2 * u * w, 2 * u * x, v * v
     for p in range(pairs):
         row[i, p] = (
-            uu * forms[a, a, p] + uv * forms[a, b, p] + uw * forms[a, c, p] + ux * forms[a, d, p]
-            + vv * forms[b, b, p]
+            uu * forms[a, 0, p] + uv * forms[a, 1, p] + uw * forms[a, 2, p] + ux * forms[a, 3, p]
+            + vv * forms[b, 0, p]
         )  # fmt: skip
     vw, vx, ww, wx, xx = 2 * v * w, 2 * v * x, w * w, 2 * w * x, x * x
     for p in range(pairs):
         row[i, p] += (
-            vw * forms[b, c, p] + vx * forms[b, d, p] + ww * forms[c, c, p] + wx * forms[c, d, p]
-            + xx * forms[d, d, p]
+            vw * forms[b, 1, p] + vx * forms[b, 2, p] + ww * forms[c, 0, p] + wx * forms[c, 1, p]
+            + xx * forms[d, 0, p]
         )  # fmt: skip
 
 
@@ -529,10 +546,9 @@ def _add_products(
     for k in range(values.shape[1]):
         a = _function(cells[at], k, size)
         for m in range(k, values.shape[1]):
-            b = _function(cells[at], m, size)
             product = weight * values[at, k] * values[at, m]
             for p in range(pairs):
-                gram[a, b, p] += product * row[i, p]
+                gram[a, m - k, p] += product * row[i, p]
 
 
 @_inline
@@ -550,20 +566,10 @@ def _add_values(
 @_compile
 def _widen(forms: np.ndarray) -> np.ndarray:
     """Pairs filled up with zeros to whole cache lines."""
-    size, _, pairs = forms.shape
-    wide = np.zeros((size, size, -(-pairs // _LANES) * _LANES))
+    size, width, pairs = forms.shape
+    wide = np.zeros((size, width, -(-pairs // LANES) * LANES))
     wide[:, :, :pairs] = forms
     return wide
-
-
-@_compile
-def _finish_gram(wide: np.ndarray, gram: np.ndarray) -> None:
-    """Both orders of a pair of functions get what either order collected."""
-    size, pairs = gram.shape[0], gram.shape[2]
-    for a in range(size):
-        for b in range(size):
-            for p in range(pairs):
-                gram[a, b, p] = wide[a, b, p] + (0.0 if a == b else wide[b, a, p])
 
 
 # Chunks ---------------------------------------------------------------------------------------------
@@ -620,15 +626,13 @@ def take_out(
     means, covariances = np.empty((rank, TILE)), np.empty((pairs, TILE))
     forms = _widen(forms)
     row, sums = np.zeros((TILE, forms.shape[2])), np.empty((degree, 2, rank, TILE))
-    wide = np.zeros_like(forms)
     sizes, excess, lost = np.empty((rank, TILE)), np.empty(TILE), 0
     for t in range(state.shape[0]):
         first, own = t * TILE, state[t]
         _evaluate_tile(first, order, cells, values, coefficients, forms, means, covariances, row, random)
         _remove_tile(own, lines, means, covariances, sums, sizes, random)
         lost += _mark_lossy(own, sizes, limit, excess, lossy[first : first + TILE])
-        _sum_tile(first, order, cells, values, own, lines, rest, weight, lossy, row, random, wide, rhs)
-    _finish_gram(wide, gram)
+        _sum_tile(first, order, cells, values, own, lines, rest, weight, lossy, row, random, gram, rhs)
     return lost
 
 
@@ -646,15 +650,13 @@ def sum_system(
     rhs: np.ndarray,
 ) -> None:
     """The system of a block whose feature is not in the state."""
-    wide = _widen(gram)
-    row = np.zeros((TILE, wide.shape[2]))
+    row = np.zeros((TILE, gram.shape[2]))
     lossy = np.zeros(len(weight), np.bool_)
     for t in range(state.shape[0]):
         _sum_tile(
-            t * TILE, order, cells, values, state[t], lines, rest, weight, lossy, row, random, wide, rhs
+            t * TILE, order, cells, values, state[t], lines, rest, weight, lossy, row, random, gram, rhs
         )
-    _finish_gram(wide, gram)
 
 
 # What is called from outside.
-ENTRIES = (evaluate, add_sums, put_in, take_out, sum_system)
+ENTRIES = (evaluate, add_sums, add_cross, put_in, take_out, sum_system)

@@ -17,8 +17,8 @@ class Factors(NamedTuple):
 
     Args:
         coefficients: means `(F, M)`.
-        forms: `(M, M, P)` symmetric forms V: b' V b is the covariance of each pair of factors f <= g;
-            None where factors have no variances.
+        forms: bands `(M, width, P)` of symmetric forms V, see `bands`: b' V b is the covariance of each
+            pair of factors f <= g; None where factors have no variances.
     """
 
     coefficients: np.ndarray
@@ -35,7 +35,7 @@ class Neighbour(Protocol):
     def posterior(self) -> Factors: ...
 
 
-# Gram matrices of the pairs f <= g `(P, M, M)` and sums of each factor `(F, M)`.
+# Gram matrices of the pairs f <= g, in bands `(P, M, width)`, and sums of each factor `(F, M)`.
 Sums = tuple[np.ndarray, np.ndarray]
 
 

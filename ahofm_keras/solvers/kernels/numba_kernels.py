@@ -11,7 +11,7 @@ from ahofm_keras.bases import Basis, make_spline
 from ahofm_keras.moments import lossy_limit
 from ahofm_keras.solvers.gram import CellBasis
 from ahofm_keras.solvers.kernels import compiled
-from ahofm_keras.solvers.kernels.compiled import TILE
+from ahofm_keras.solvers.kernels.compiled import LANES, TILE
 from ahofm_keras.solvers.kernels.interface import Factors, GroupMoments, Neighbour, Sums
 
 
@@ -35,6 +35,13 @@ class TiledBasis(CellBasis):
     def sums(self, weights: np.ndarray) -> np.ndarray:
         out = np.zeros((len(weights), self.basis.size))
         compiled.add_sums(self.cells, self.values, np.ascontiguousarray(weights), out)
+        return out
+
+    def cross(self, other: CellBasis, weights: np.ndarray) -> np.ndarray:
+        out = np.zeros((self.basis.size, other.basis.size))
+        compiled.add_cross(
+            self.cells, self.values, other.cells, other.values, np.ascontiguousarray(weights), out
+        )
         return out
 
 
@@ -65,7 +72,8 @@ class TiledMoments(GroupMoments):
     def put_in(self, factors: Factors, basis: CellBasis) -> None:
         assert isinstance(basis, TiledBasis)
         compiled.put_in(
-            *basis.padded, *self._tables(factors), self._state, self._lines, self._shape[-1],
+            *basis.padded, *self._tables(factors, basis.width), self._state, self._lines,
+            self._shape[-1],
         )  # fmt: skip
 
     def take_out(
@@ -83,10 +91,10 @@ class TiledMoments(GroupMoments):
         gram, rhs = _empty_system(basis, rank)
         lossy = np.zeros(len(basis.padded[0]), bool)
         lost = compiled.take_out(
-            *basis.padded, *self._tables(factors), self._state, self._lines, random,
+            *basis.padded, *self._tables(factors, basis.width), self._state, self._lines, random,
             lossy_limit(order), _pad(rest), _pad(weight), lossy, gram, rhs,
         )  # fmt: skip
-        system = gram.transpose(2, 0, 1), rhs.T
+        system = _finished(gram, rhs)
         if lost:
             rows = np.flatnonzero(lossy)
             fresh = self._without(feature, group, bases, rows)
@@ -95,12 +103,12 @@ class TiledMoments(GroupMoments):
             system = system[0] + further[0], system[1] + further[1]
         return system
 
-    def _tables(self, factors: Factors) -> tuple[np.ndarray, np.ndarray]:
-        """Coefficients `(M, F)` and forms `(M, M, P)`, with nothing in them where they are not used."""
+    def _tables(self, factors: Factors, width: int) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients `(M, F)` and forms `(M, width, P)`, none of them where they are not used."""
         rank, size = factors.coefficients.shape
         forms = factors.forms if self._shape[-1] else None
         if forms is None:
-            forms = np.zeros((size, size, rank * (rank + 1) // 2))
+            forms = np.zeros((size, width, rank * (rank + 1) // 2))
         return np.ascontiguousarray(factors.coefficients.T), forms
 
     def _without(
@@ -128,7 +136,7 @@ class TiledMoments(GroupMoments):
             *basis.padded, self._state, self._lines, self._shape[-1],
             _pad(rest), _pad(weight), gram, rhs,
         )  # fmt: skip
-        return gram.transpose(2, 0, 1), rhs.T
+        return _finished(gram, rhs)
 
 
 def _lay_out(order: int, rank: int, random: bool) -> tuple[np.ndarray, int]:
@@ -148,8 +156,14 @@ def _lay_out(order: int, rank: int, random: bool) -> tuple[np.ndarray, int]:
 
 
 def _empty_system(basis: CellBasis, rank: int) -> Sums:
-    size = basis.basis.size
-    return np.zeros((size, size, rank * (rank + 1) // 2)), np.zeros((size, rank))
+    """Sums of pairs `(M, width, P)`, with room up to whole cache lines, and of factors `(M, F)`."""
+    size, pairs = basis.basis.size, rank * (rank + 1) // 2
+    return np.zeros((size, basis.width, -(-pairs // LANES) * LANES)), np.zeros((size, rank))
+
+
+def _finished(gram: np.ndarray, rhs: np.ndarray) -> Sums:
+    rank = rhs.shape[1]
+    return gram[:, :, : rank * (rank + 1) // 2].transpose(2, 0, 1), rhs.T
 
 
 def _pad(values: np.ndarray) -> np.ndarray:
@@ -182,6 +196,7 @@ class NumbaKernels:
         ones = np.ones((1, 9))
         basis.evaluate(np.ones((1, basis.basis.size)))
         basis.sums(ones)
+        basis.cross(basis, ones[0])
         moments = TiledMoments(2, 1, 9, True)
         factors = Factors(np.ones((1, basis.basis.size)), None)
         moments.put_in(factors, basis)
