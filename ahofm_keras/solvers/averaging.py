@@ -14,9 +14,11 @@ from dataclasses import replace
 import numpy as np
 
 from ahofm_keras.solvers import tasks
-from ahofm_keras.solvers.blocks import FactorBlock, FactorGroup, LinearBlock, Spread
+from ahofm_keras.solvers.blocks import FactorBlock, LinearBlock
 from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.groups import FactorGroup
 from ahofm_keras.solvers.priors import System
+from ahofm_keras.solvers.spreads import Spread
 from ahofm_keras.solvers.state import State
 from ahofm_keras.terms import Design, InteractionOrder
 

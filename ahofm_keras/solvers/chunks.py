@@ -11,8 +11,9 @@ from itertools import pairwise
 import numpy as np
 
 from ahofm_keras.families import Family
-from ahofm_keras.solvers.blocks import FactorBlock, FactorGroup, GroupKey
+from ahofm_keras.solvers.blocks import FactorBlock
 from ahofm_keras.solvers.gram import CellBasis
+from ahofm_keras.solvers.groups import FactorGroup, GroupKey
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.solvers.kernels import GroupMoments, Kernels, Sums
 from ahofm_keras.solvers.settings import Settings

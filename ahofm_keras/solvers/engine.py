@@ -14,21 +14,15 @@ import numpy as np
 
 from ahofm_keras.families import Family
 from ahofm_keras.solvers import tasks
-from ahofm_keras.solvers.blocks import (
-    Block,
-    FactorGroup,
-    SolvedSpread,
-    count_factor_blocks,
-    make_group,
-    make_groups,
-    make_linear_block,
-)
+from ahofm_keras.solvers.blocks import Block, make_linear_block
 from ahofm_keras.solvers.chunks import Response
+from ahofm_keras.solvers.groups import FactorGroup, count_factor_blocks, make_group, make_groups
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.solvers.kernels import get_kernels
 from ahofm_keras.solvers.precision import Precision
 from ahofm_keras.solvers.priors import System, switch_off
 from ahofm_keras.solvers.settings import Settings, current_settings
+from ahofm_keras.solvers.spreads import SolvedSpread
 from ahofm_keras.solvers.state import Rough, State, Working
 from ahofm_keras.solvers.store import InMemoryRows, RowStore, Task
 from ahofm_keras.terms import Design, InteractionOrder

@@ -13,11 +13,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ahofm_keras.families import HalfDeviance
-from ahofm_keras.solvers.blocks import Block, Spread, make_groups, make_linear_block
+from ahofm_keras.solvers.blocks import Block, make_linear_block
 from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.groups import make_groups
 from ahofm_keras.solvers.job import FitJob, Rows
 from ahofm_keras.solvers.posterior import write_posterior
 from ahofm_keras.solvers.priors import System
+from ahofm_keras.solvers.spreads import Spread
 from ahofm_keras.solvers.state import State
 from ahofm_keras.solvers.sweeps import make_engine, one_blas_thread
 from ahofm_keras.solvers.weights import read_weights

@@ -10,8 +10,10 @@ import numpy as np
 
 from ahofm_keras.bands import product_band
 from ahofm_keras.moments import pair_places, triangle
-from ahofm_keras.solvers.blocks import FactorBlock, FactorGroup, KeptSpread, Spread
+from ahofm_keras.solvers.blocks import FactorBlock
 from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.groups import FactorGroup
+from ahofm_keras.solvers.spreads import KeptSpread, Spread
 from ahofm_keras.solvers.state import State
 from ahofm_keras.solvers.weights import read_linear_weights
 

@@ -7,7 +7,7 @@ from math import comb
 
 import numpy as np
 
-from ahofm_keras.solvers.blocks import FactorGroup
+from ahofm_keras.solvers.groups import FactorGroup
 from ahofm_keras.solvers.state import State
 from ahofm_keras.terms import Feature
 

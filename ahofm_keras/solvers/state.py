@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ahofm_keras.solvers.blocks import Block, FactorBlock, FactorGroup, GroupKey, LinearBlock
+from ahofm_keras.solvers.blocks import Block, FactorBlock, LinearBlock
+from ahofm_keras.solvers.groups import FactorGroup, GroupKey
 
 
 class Rough(Enum):

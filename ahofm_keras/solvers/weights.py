@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ahofm_keras.solvers.blocks import FactorGroup, LinearBlock
+from ahofm_keras.solvers.blocks import LinearBlock
+from ahofm_keras.solvers.groups import FactorGroup
 from ahofm_keras.solvers.state import State
 
 

@@ -20,8 +20,8 @@ from ahofm_keras.model import starts as room
 from ahofm_keras.moments import elementary_symmetric
 from ahofm_keras.solvers import FitJob
 from ahofm_keras.solvers.averaging import do_agree
-from ahofm_keras.solvers.blocks import make_groups
 from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.groups import make_groups
 from ahofm_keras.solvers.kernels import use_kernels
 from ahofm_keras.solvers.settings import Settings, use_settings
 from ahofm_keras.solvers.state import State

@@ -19,9 +19,10 @@ from ahofm_keras.bases import evaluate_basis, locate, locate_levels
 from ahofm_keras.data import kind_of, read_columns
 from ahofm_keras.families import get_family
 from ahofm_keras.formula import parse_formula
-from ahofm_keras.solvers.blocks import Block, FactorGroup, LinearBlock
+from ahofm_keras.solvers.blocks import Block, LinearBlock
 from ahofm_keras.solvers.chunks import Chunk
 from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.groups import FactorGroup
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.solvers.kernels import use_kernels
 from ahofm_keras.solvers.settings import current_settings

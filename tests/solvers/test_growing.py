@@ -12,8 +12,8 @@ import pytest
 
 import ahofm_keras as ak
 from ahofm_keras.solvers.ascent import grow
-from ahofm_keras.solvers.blocks import FactorGroup
 from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.groups import FactorGroup
 from ahofm_keras.solvers.moves import grow as grow_file
 from ahofm_keras.solvers.moves import move as move_file
 from ahofm_keras.solvers.moves import search as search_file

@@ -14,8 +14,9 @@ from functools import reduce
 
 import numpy as np
 
-from ahofm_keras.solvers.blocks import FactorBlock, FactorGroup
+from ahofm_keras.solvers.blocks import FactorBlock
 from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.groups import FactorGroup
 from ahofm_keras.solvers.moves.grow_group import fit_group, free_number
 from ahofm_keras.solvers.moves.move import Move, Proposal
 from ahofm_keras.solvers.moves.search import Finding, price_of_search, search, smoothest

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ahofm_keras.solvers.blocks import GroupKey
 from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.groups import GroupKey
 from ahofm_keras.solvers.state import State
 from ahofm_keras.solvers.steps import Reached, Steps
 

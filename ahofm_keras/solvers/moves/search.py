@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from ahofm_keras.draws import generator
-from ahofm_keras.solvers.blocks import FactorBlock, FactorGroup
+from ahofm_keras.solvers.blocks import FactorBlock
 from ahofm_keras.solvers.chunks import Chunk
 from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.groups import FactorGroup
 from ahofm_keras.solvers.settings import Settings
 from ahofm_keras.solvers.state import State
 
