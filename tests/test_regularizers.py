@@ -95,7 +95,7 @@ def test_coordinates_are_only_scaled_and_the_penalty_with_them(name: str, smooth
     wanted = smoothing * transform.T @ case.penalty @ transform / ROWS
     np.testing.assert_allclose(np.diag(weights), wanted, rtol=0, atol=1e-6)
     # Wigglier functions are learned no faster than smoother ones, and none faster than the loss allows.
-    assert (np.diff(scale) > -1e-12).all()
+    assert (np.diff(scale) < 1e-12).all()
     assert scale.max() <= 1 + 1e-12
 
 

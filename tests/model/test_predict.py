@@ -168,7 +168,7 @@ def test_terms_of_one_label_are_told_apart() -> None:
     model = with_random_weights(ak.AdditiveModel(formula, data))
     model.set_weights([0.1 * weight for weight in model.get_weights()])  # float32 has few digits
     terms = model.predict(data, type="terms")
-    assert list(terms) == ["afm(x0, x1, ..., x7)[2]", "afm(x0, x1, ..., x7) #2[2]"]
+    assert list(terms) == ["afm(x0, x1, ..., x7)[2]", "afm(x0, x1, ..., x7) #2[2]", "(limit)"]
     np.testing.assert_allclose(
         terms.sum(axis=1) + model.intercept, model.predict(data), rtol=0, atol=1e-5
     )

@@ -105,7 +105,7 @@ def test_k_and_knots_per_feature() -> None:
     design = fit('ahofm(x, hour, z, k={"x": 8, "z": 6}, knots={"hour": (0, 24), "z": "even"}, df=4)')
     (term,) = terms_of(design, InteractionTerm)
     bases = [design.features[place].basis for place in term.features]
-    assert [basis.size for basis in bases] == [8, 10, 6]
+    assert [basis.size for basis in bases] == [8, 12, 6]
     assert [len(basis.axis) for basis in bases] == [16 * bases[0].intervals + 1, 2, 2]
     assert bases[1].axis == (0.0, 24.0)
     assert [term.feature for term in terms_of(design, SmoothTerm)] == list(term.features)
