@@ -13,7 +13,10 @@ from ahofm_keras.model.fit_state import FitState
 from ahofm_keras.solvers.job import FitJob, Rows
 
 _BATCH_ROWS = 8192
-# By what share of the range its ends lie outside, so that another order of sums changes no training row.
+# By what share of the range its ends lie outside: the next row may be a little more extreme than all
+# before. Where the mean is another function of the sum, a little there may be much here: no more than
+# that another order of sums changes no training row.
+_SPARE = 0.1
 _ROUNDING = 1e-6
 
 
@@ -62,7 +65,8 @@ def learn_limits(model: Any, job: FitJob) -> None:
     if usual.any():
         for layer, own in zip(layers, sums, strict=True):
             low, high = float(own[usual].min()), float(own[usual].max())
-            layer.set_ends(low - _ROUNDING * (high - low), high + _ROUNDING * (high - low))
+            spare = (high - low) * (_SPARE if model.family.is_linear else _ROUNDING)
+            layer.set_ends(low - spare, high + spare)
 
 
 def _batches(job: FitJob) -> Iterator[tuple[list[Any], np.ndarray, np.ndarray]]:
