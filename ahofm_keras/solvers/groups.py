@@ -42,8 +42,7 @@ class FactorGroup:
     @property
     def room(self) -> range:
         """The order's factors that the group may hold."""
-        size = self.factors.size
-        return range(self.number * size, (self.number + 1) * size)
+        return self.factors.factors_of(self.number)
 
     @property
     def order(self) -> int:
@@ -101,7 +100,7 @@ def make_group(
     rank: int | None = None,
 ) -> FactorGroup:
     """A group of an order before a fit, with all factors that it has room for or so many."""
-    count, blocks = rank or order.size, []
+    factors, blocks = order.factors_of(number)[:rank], []
     for position, feature, smoothing in zip(
         order.positions, order.features, order.smoothing, strict=True
     ):
@@ -110,11 +109,10 @@ def make_group(
         start = PriorStart(
             penalties, (smoothing,), rows, variational, order.fixed, least=least, settings=settings
         )
-        prior = make_prior([start] * count, rows, settings)
+        prior = make_prior([start] * len(factors), rows, settings)
         prior = prior.resized(feature.eigenvalues[: settings.few_functions])
         size = len(prior.groups)
         nothing = Spread.nothing(size)
         block = FactorBlock(prior, np.zeros(size), nothing, feature, position, variational)
         blocks.append(block.prepared())
-    kept = tuple(number * order.size + factor for factor in range(count))
-    return FactorGroup(order, number, kept, tuple(blocks))
+    return FactorGroup(order, number, tuple(factors), tuple(blocks))

@@ -372,6 +372,12 @@ class InteractionOrder:
         """Number of factors that there is room for."""
         return self.size * self.groups
 
+    def factors_of(self, group: int) -> range:
+        """The factors that a group may have; of one fit no more than the rank in all."""
+        stop = (group + 1) * self.size
+        is_one_fit = self.groups == -(-self.rank // self.size)
+        return range(group * self.size, min(stop, self.rank) if is_one_fit else stop)
+
     def largest(self) -> tuple[int, str, str]:
         """Coefficients of the largest block, what it is called, and what makes it smaller."""
         feature = max(self.features, key=lambda own: len(own.eigenvalues))

@@ -2,8 +2,8 @@
 
 Random factors feel an interaction only through the products that they happen to have, and what the
 stronger interactions leave over is no more than noise to them: a triple beside a pair stays unseen. The
-subset of features with the most beyond noise in the residuals gets a factor of its own, started at the
-best product of functions of single features, and keeps it if that is worth its price.
+subset of features with the most beyond noise in the residuals gets factors of its own, started at the
+best products of functions of single features, and keeps them if that is worth their price.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Grow(Move):
         order = self.template.factors
         number = free_number(state, order)
         if number is not None:
-            return list(range(number * order.size, (number + 1) * order.size))
+            return list(order.factors_of(number))
         left = (sorted(set(own.room) - set(own.kept)) for own in state.groups_of(order.key))
         return next(filter(None, left), [])
 
