@@ -140,7 +140,7 @@ def test_what_is_written_is_read_again() -> None:
         for feature in range(len(group.blocks)):
             updated = engine.engine.update_factors(engine.state, index, feature)
             found, wanted = (own.groups[index].blocks[feature] for own in (state, updated))
-            np.testing.assert_allclose(found.covariance, wanted.covariance, rtol=1e-6, atol=1e-9)
+            np.testing.assert_allclose(found.covariance, wanted.covariance, rtol=1e-8, atol=1e-12)
             assert found.spread.log_determinant == pytest.approx(wanted.spread.log_determinant, 1e-6)
     edf = np.asarray(model.posterior.factor_edf[0])
     assert not edf[:, 0].any()
