@@ -60,6 +60,7 @@ def test_the_offset_makes_young_drivers_dangerous(tell) -> None:
     assert "rural" in text
 
 
+@pytest.mark.filterwarnings("ignore:The predictors of .* leave the range")
 def test_forecasts_of_readmission_beat_the_mean_and_hospitals_are_shrunk(tell) -> None:
     found, text = tell("hospitals")
     assert found["brier"] < 0.9 * found["same"]
@@ -68,6 +69,7 @@ def test_forecasts_of_readmission_beat_the_mean_and_hospitals_are_shrunk(tell) -
     assert text.count("% to ") == 5
 
 
+@pytest.mark.filterwarnings("ignore:The predictors of .* leave the range")
 def test_a_map_that_changes_needs_all_three_features(tell) -> None:
     found, _ = tell("air")
     assert found["all interactions"] < 0.6 * found["a map and a daily course"]

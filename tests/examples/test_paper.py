@@ -340,6 +340,7 @@ def test_the_papers_tables_hold_the_repeated_value(paper: Any) -> None:
         assert two[name]["A(HO)FM"] in (one[name]["AFM"], one[name]["AHOFM"]), name
 
 
+@pytest.mark.filterwarnings("ignore:The predictors of .* leave the range")
 def test_interpretability(paper: Any, out: Path) -> None:
     tiny(paper, out, "interpretability")
     table = pd.read_csv(out / "interpretability.csv")

@@ -398,6 +398,7 @@ def test_rows_that_are_held_out_are_not_fitted() -> None:
 # Hard data
 
 
+@pytest.mark.filterwarnings("ignore:The predictors of .* leave the range")
 @every_family
 def test_hard_data_leave_weights_finite(family: str) -> None:
     rng = np.random.default_rng(8)

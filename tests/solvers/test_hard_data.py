@@ -112,6 +112,7 @@ def hard_frame(family: str, rows: int = 60) -> pd.DataFrame:
     return data
 
 
+@pytest.mark.filterwarnings("ignore:The predictors of .* leave the range")
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("family", ["gaussian", "bernoulli", "poisson", "gamma"])
 def test_hard_data_leave_weights_finite(family: str, weighted: bool) -> None:

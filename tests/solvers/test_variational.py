@@ -126,6 +126,7 @@ def test_rows_of_weight_zero_do_not_lower_the_dispersion() -> None:
     assert float(model.posterior.dispersion) * model.scale**2 == pytest.approx(0.09, rel=0.2)
 
 
+@pytest.mark.filterwarnings("ignore:The predictors of .* leave the range")
 @pytest.mark.parametrize("family", ["bernoulli", "poisson", "gamma"])
 def test_other_families_find_the_truth_as_well_as_the_true_terms_do(family: str) -> None:
     data, test = pair_frame(800, 3, family), pair_frame(4000, 3, family, seed=1)
