@@ -76,8 +76,7 @@ def climb(engine: Engine, state: State) -> Steps:
     for number in count(1):
         phase = number % settings.round
         yield None
-        odds = 0.0 if phase else settings.log_prior_odds
-        state = sweep(engine, state, worth, 1, phase == settings.window, odds)
+        state = sweep(engine, state, worth, 1, phase == settings.window, not phase)
         if not phase:
             state = finish(try_moves(engine, state, [DropIdle()]))
         bounds.append(engine.bound(state))
@@ -95,7 +94,7 @@ def sweep(
     worth: Callable[[State], float],
     newton_steps: int = 0,
     prune_linear: bool = False,
-    log_prior_odds: float = 0.0,
+    prune: bool = False,
 ) -> State:
     """One sweep; for other families than the gaussian at current weights, and damped if too long.
 
@@ -103,11 +102,11 @@ def sweep(
         engine: of the fit.
         state: where it begins.
         worth: what may not fall, per row.
-        newton_steps, prune_linear, log_prior_odds: of `Engine.sweep`.
+        newton_steps, prune_linear, prune: of `Engine.sweep`.
     """
 
     def whole(state: State) -> State:
-        return engine.sweep(state, newton_steps, prune_linear, log_prior_odds)
+        return engine.sweep(state, newton_steps, prune_linear, prune)
 
     if engine.family.is_linear:
         return whole(state)

@@ -114,7 +114,7 @@ class Engine:
         state: State,
         newton_steps: int = 0,
         prune_linear: bool = False,
-        log_prior_odds: float = 0.0,
+        prune: bool = False,
     ) -> State:
         """All blocks once.
 
@@ -122,20 +122,19 @@ class Engine:
             state: where it begins.
             newton_steps: on the smoothing of each block.
             prune_linear: whether tensor products that are not worth their price are switched off.
-            log_prior_odds: a factor of a feature that the evidence gains less from is switched off.
+            prune: whether factors of features that the evidence gains less from than their price are
+                switched off.
         """
         state = state.keeping(conceded=0.0, stalled=0)
         for index in range(len(state.groups)):
-            state = self.sweep_group(state, index, newton_steps, log_prior_odds)
+            state = self.sweep_group(state, index, newton_steps, prune)
         return self.update_dispersion(self.update_linear(state, newton_steps, prune_linear))
 
-    def sweep_group(
-        self, state: State, index: int, newton_steps: int = 0, log_prior_odds: float = 0.0
-    ) -> State:
+    def sweep_group(self, state: State, index: int, newton_steps: int = 0, prune: bool = False) -> State:
         """All blocks of one group once, but those that are switched off for good."""
         for feature, block in enumerate(state.groups[index].blocks):
             if not block.is_off:
-                state = self.update_factors(state, index, feature, newton_steps, log_prior_odds)
+                state = self.update_factors(state, index, feature, newton_steps, prune)
         return state
 
     def update_linear(self, state: State, newton_steps: int = 0, prune: bool = False) -> State:
@@ -173,7 +172,7 @@ class Engine:
         index: int,
         feature: int,
         newton_steps: int = 0,
-        log_prior_odds: float = 0.0,
+        prune: bool = False,
     ) -> State:
         """All factors of one feature in one group."""
         block = state.groups[index].blocks[feature].prepared()
@@ -185,8 +184,9 @@ class Engine:
                 break
             # Less smooth than before: steps again, with the functions that they let in.
             block = block.prepared(solution.prior)
-        if log_prior_odds:
-            smaller = switch_off(solution, system, log_prior_odds)
+        if prune:
+            prices = state.groups[index].feature_prices(feature, self.settings)
+            smaller = switch_off(solution, system, prices)
             conceded += max(solution.evidence - smaller.evidence, 0.0)
             solution = smaller
         block = block.solved(solution, state.dispersion, system.gram)
@@ -253,7 +253,7 @@ class Engine:
 
     def score(self, state: State) -> float:
         """The bound less the price of the factors that are active."""
-        return self.bound(state) - self.settings.log_prior_odds * state.active
+        return self.bound(state) - sum(group.price(self.settings) for group in state.groups)
 
     # Is it a fit that could be meant? What no measure of convergence looks at -------------------
 

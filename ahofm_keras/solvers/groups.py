@@ -57,6 +57,17 @@ class FactorGroup:
         """Which factors of which features are not switched off, `(p, F)`."""
         return np.array([block.is_active for block in self.blocks])
 
+    def price(self, settings: Settings) -> float:
+        """Log prior odds against all its factors."""
+        return float(factor_prices(self.is_active.sum(axis=0), self.order, settings).sum())
+
+    def feature_prices(self, feature: int, settings: Settings) -> np.ndarray:
+        """What the price of each factor falls by without one of its features, `(F,)`."""
+        active = self.is_active
+        others = active.sum(axis=0) - active[feature]
+        with_it, without = (factor_prices(others + own, self.order, settings) for own in (1, 0))
+        return with_it - without
+
     def with_block(self, feature: int, block: FactorBlock) -> FactorGroup:
         """The group with another block of one of its features."""
         return replace(self, blocks=(*self.blocks[:feature], block, *self.blocks[feature + 1 :]))
@@ -70,6 +81,15 @@ class FactorGroup:
         """The group with one factor less."""
         kept = tuple(f for index, f in enumerate(self.kept) if index != factor)
         return replace(self, kept=kept, blocks=tuple(block.without(factor) for block in self.blocks))
+
+
+def factor_prices(active: np.ndarray, order: int, settings: Settings) -> np.ndarray:
+    """Log prior odds against factors of an order that are active in so many features.
+
+    Those in too few have no effect, and no price.
+    """
+    same = settings.same_product * (order - 1) * (active == order)
+    return np.where(active < order, 0.0, np.maximum(settings.log_prior_odds * active - same, 0.0))
 
 
 # From a design --------------------------------------------------------------------------------------

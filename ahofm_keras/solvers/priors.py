@@ -374,21 +374,21 @@ def only_proper(prior: BlockPrior) -> BlockPrior:
     return BlockPrior(shape, prior.parameters, prior.gram_diagonal)
 
 
-def switch_off(solution: Solution, system: System, log_prior_odds: float = 0.0) -> Solution:
+def switch_off(solution: Solution, system: System, prices: np.ndarray | None = None) -> Solution:
     """Do without the groups that gain the evidence less than their price, the weakest first.
 
     Args:
         solution: of the block.
         system: of the block.
-        log_prior_odds: price of one group; without it, groups that have a price of their own are tried.
+        prices: of the groups `(G,)`; without them, groups that have a price of their own are tried.
     """
     prior = solution.prior
     by_group = prior.edf(solution, system.gram)
     priced = (prior.shape.prices > 0) & ~prior.is_off
-    tried = prior.free[:, -1] & (by_group >= prior.settings.active_edf if log_prior_odds else priced)
+    tried = prior.free[:, -1] & (priced if prices is None else by_group >= prior.settings.active_edf)
     for group in np.argsort(by_group):
         if tried[group]:
             candidate = solution.prior.without_effect(int(group)).solve(system)
-            if candidate.evidence >= solution.evidence - log_prior_odds:
+            if candidate.evidence >= solution.evidence - (0.0 if prices is None else prices[group]):
                 solution = candidate
     return solution

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from math import log
 from typing import Any
 
 
@@ -34,6 +35,9 @@ class Settings:
     # What integrating out the logarithm of a scale would cost: it is known to about one unit, of a prior
     # range of about twenty, log 20 = 3 less what a normal of that width has.
     log_prior_odds: float = 2.0
+    # A product of d functions of d features is the same with other scales of its functions, and other
+    # signs, of which d - 1 can be chosen: that scale has no price, and the bound knows one sign of two.
+    same_product: float = 1.0 + log(2.0)
     # Of one degree of freedom that the prior leaves to a smooth. The evidence of a weak smooth is almost
     # the same from straight to rough.
     edf_penalty: float = 0.2

@@ -65,4 +65,4 @@ def fit_group(engine: Engine, proposal: Proposal, sweeps: int, warm_up: int = 0)
     for number in range(warm_up + sweeps):
         state = engine.sweep_group(state, index, newton_steps=int(number >= warm_up))
         state = engine.update_dispersion(state)
-    return engine.sweep_group(state, index, 1, engine.settings.log_prior_odds)
+    return engine.sweep_group(state, index, 1, prune=True)

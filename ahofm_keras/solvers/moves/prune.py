@@ -13,6 +13,7 @@ import numpy as np
 
 from ahofm_keras.solvers import tasks
 from ahofm_keras.solvers.engine import Engine
+from ahofm_keras.solvers.groups import factor_prices
 from ahofm_keras.solvers.moves.move import Move, Proposal
 from ahofm_keras.solvers.state import State
 
@@ -25,9 +26,11 @@ class PruneFactors(Move):
     def propose(self, engine: Engine, state: State, refused: frozenset[Hashable]) -> Proposal | None:
         candidates = []
         for group, energies in zip(state.groups, factor_worths(engine, state), strict=True):
-            active = group.is_active.sum(axis=0)
+            active = np.maximum(group.is_active.sum(axis=0), group.order)
+            prices = factor_prices(active, group.order, engine.settings)
+            most = engine.settings.prune_worth * prices
             for factor, energy in enumerate(energies):
-                if energy < _most(engine, int(active[factor]), group.order):
+                if energy < most[factor]:
                     candidates.append((energy, group.key, factor))
         for _, key, factor in sorted(candidates)[: engine.settings.prune_candidates]:
             if (key, factor) not in refused:
@@ -35,11 +38,6 @@ class PruneFactors(Move):
                 smaller = state.with_group(own.without(factor))
                 return Proposal((key, factor), smaller, -engine.settings.prune_tolerance)
         return None
-
-
-def _most(engine: Engine, active: int, order: int) -> float:
-    """What is worth more is not tried to be left out."""
-    return engine.settings.prune_worth * engine.settings.log_prior_odds * max(active, order)
 
 
 def factor_worths(engine: Engine, state: State) -> list[np.ndarray]:

@@ -22,7 +22,7 @@ from ahofm_keras.draws import generator
 from ahofm_keras.solvers.blocks import FactorBlock
 from ahofm_keras.solvers.chunks import Chunk
 from ahofm_keras.solvers.engine import Engine
-from ahofm_keras.solvers.groups import FactorGroup
+from ahofm_keras.solvers.groups import FactorGroup, factor_prices
 from ahofm_keras.solvers.settings import Settings
 from ahofm_keras.solvers.state import State
 
@@ -89,7 +89,7 @@ def search(
     strongest = strongest_subsets(sample, template.order, tried)
     findings = [best_product(sample, subset) for subset in strongest]
     best = max(findings, key=lambda finding: finding.gain, default=None)
-    own = engine.settings.log_prior_odds * template.order
+    own = float(factor_prices(np.array(template.order), template.order, engine.settings))
     if best is None or best.gain / sample.share <= own + price_of_search(template):
         return None
     return _with_more(sample, best, products, own * sample.share)
