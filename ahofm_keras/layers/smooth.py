@@ -8,6 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from ahofm_keras.layers.basis import Functions, combine, one_feature
 from ahofm_keras.layers.coordinates import learned_coordinates, learning_speed
 from ahofm_keras.regularizers import QuadraticPenalty
 
@@ -23,6 +24,9 @@ class Smooth(keras.layers.Layer):
         transform: T `(M, r)`, Demmler-Reinsch coordinates of the (centred) basis.
         eigenvalues: `(r,)` of the penalty in these coordinates.
         smoothing: lambda.
+
+    Call arguments:
+        basis: a basis expansion.
 
     Returns:
         `(n, 1)`.
@@ -60,12 +64,11 @@ class Smooth(keras.layers.Layer):
         """Set the weights from Demmler-Reinsch coordinates `(r,)`."""
         self.kernel.assign(values / learning_speed(self.eigenvalues, self.smoothing))
 
-    def call(self, basis: Array) -> Array:
-        own = basis[self.feature, : len(self.transform)]
-        return ops.transpose(ops.matmul(self.coefficients()[None, :], own))
+    def call(self, basis: Functions) -> Array:
+        return combine(one_feature([basis], (0, self.feature)), self.coefficients())[:, None]
 
     def compute_output_shape(self, basis_shape: Any) -> tuple[int | None, int]:
-        return (basis_shape[2], 1)
+        return (basis_shape[0][2], 1)
 
     def get_config(self) -> dict[str, Any]:
         return {
