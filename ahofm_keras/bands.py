@@ -20,11 +20,9 @@ def read_band(matrices: np.ndarray, width: int) -> np.ndarray:
 def product_band(left: np.ndarray, right: np.ndarray, width: int) -> np.ndarray:
     """The band `(..., M, width)` of the matrices left right', from `(..., M, r)` and `(M, r)`."""
     size = len(right)
-    band = np.empty((*left.shape[:-1], width))
-    for offset in range(width):
-        shifted = right[(np.arange(size) + offset) % size]
-        np.einsum("...ar,ar->...a", left, shifted, out=band[..., offset])
-    return band
+    by_function = left.reshape(-1, *right.shape).swapaxes(0, 1)  # (M, ., r)
+    band = by_function @ _neighbours(right, width).swapaxes(1, 2)
+    return band.swapaxes(0, 1).reshape(*left.shape[:-2], size, width)
 
 
 def transform_band(band: np.ndarray, transform: np.ndarray) -> np.ndarray:
@@ -33,15 +31,18 @@ def transform_band(band: np.ndarray, transform: np.ndarray) -> np.ndarray:
     What a band holds of a pair of functions in one order counts for both orders.
     """
     size, width = band.shape[-2:]
-    shifted = [transform[(np.arange(size) + offset) % size] for offset in range(width)]
-    half = np.empty((*band.shape[:-2], *2 * transform.shape[1:]))
-    for place in np.ndindex(*band.shape[:-2]):  # one by one: what a matrix needs stays near
-        own = np.ascontiguousarray(band[place].T)[:, :, None]
-        total = own[0] / 2 * transform
-        for entries, rows in zip(own[1:], shifted[1:], strict=True):
-            total += entries * rows
-        np.matmul(transform.T, total, out=half[place])
-    return np.asarray(half + half.swapaxes(-1, -2))
+    count = transform.shape[1]
+    once = np.where(np.arange(width), 1.0, 0.5)
+    by_function = band.reshape(-1, size, width).swapaxes(0, 1) * once  # (M, ., width)
+    product = by_function @ _neighbours(transform, width)  # of half of G and T, (M, ., r)
+    half = (transform.T @ product.reshape(size, -1)).reshape(count, -1, count).swapaxes(0, 1)
+    return (half + half.swapaxes(1, 2)).reshape(*band.shape[:-2], count, count)
+
+
+def _neighbours(rows: np.ndarray, width: int) -> np.ndarray:
+    """Each of the rows `(M, r)` with those that follow it on a circle, `(M, width, r)`."""
+    size = len(rows)
+    return rows[(np.arange(size)[:, None] + np.arange(width)) % size]
 
 
 def quadratic_weights(width: int) -> np.ndarray:

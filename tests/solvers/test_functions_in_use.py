@@ -197,7 +197,7 @@ def test_a_prior_of_more_functions_is_that_of_a_new_block() -> None:
 
 @pytest.mark.parametrize("formula", [SMOOTHS, PAIRS])
 def test_the_bound_hardly_falls_while_the_number_of_functions_changes(formula: str) -> None:
-    run = make_engine(formula, wavy_frame())
+    run = make_engine(formula, wavy_frame(), few_functions=10)
     if run.groups:
         run = solved_pairs()
     bounds, widths = [], set()

@@ -94,7 +94,7 @@ class TiledMoments(GroupMoments):
             *basis.padded, *self._tables(factors, basis.width), self._state, self._lines, random,
             lossy_limit(order), _pad(rest), _pad(weight), lossy, gram, rhs,
         )  # fmt: skip
-        system = _finished(gram, rhs)
+        system = _finished(gram, rhs, rank)
         if lost:
             rows = np.flatnonzero(lossy)
             fresh = self._without(feature, group, bases, rows)
@@ -104,12 +104,12 @@ class TiledMoments(GroupMoments):
         return system
 
     def _tables(self, factors: Factors, width: int) -> tuple[np.ndarray, np.ndarray]:
-        """Coefficients `(M, F)` and forms `(M, width, P)`, none of them where they are not used."""
+        """Coefficients `(M, F)` and forms `(M, width, P)`, filled up; zeros where they are not used."""
         rank, size = factors.coefficients.shape
         forms = factors.forms if self._shape[-1] else None
         if forms is None:
             forms = np.zeros((size, width, rank * (rank + 1) // 2))
-        return np.ascontiguousarray(factors.coefficients.T), forms
+        return _widen(factors.coefficients.T), _widen(forms)
 
     def _without(
         self, feature: int, group: Sequence[Neighbour], bases: Sequence[CellBasis], rows: np.ndarray
@@ -136,7 +136,7 @@ class TiledMoments(GroupMoments):
             *basis.padded, self._state, self._lines, self._shape[-1],
             _pad(rest), _pad(weight), gram, rhs,
         )  # fmt: skip
-        return _finished(gram, rhs)
+        return _finished(gram, rhs, self._shape[1])
 
 
 def _lay_out(order: int, rank: int, random: bool) -> tuple[np.ndarray, int]:
@@ -156,14 +156,27 @@ def _lay_out(order: int, rank: int, random: bool) -> tuple[np.ndarray, int]:
 
 
 def _empty_system(basis: CellBasis, rank: int) -> Sums:
-    """Sums of pairs `(M, width, P)`, with room up to whole cache lines, and of factors `(M, F)`."""
+    """Sums of pairs `(M, width, P)` and of factors `(M, F)`, filled up."""
     size, pairs = basis.basis.size, rank * (rank + 1) // 2
-    return np.zeros((size, basis.width, -(-pairs // LANES) * LANES)), np.zeros((size, rank))
+    return np.zeros((size, basis.width, _fill(pairs))), np.zeros((size, _fill(rank)))
 
 
-def _finished(gram: np.ndarray, rhs: np.ndarray) -> Sums:
-    rank = rhs.shape[1]
-    return gram[:, :, : rank * (rank + 1) // 2].transpose(2, 0, 1), rhs.T
+def _finished(gram: np.ndarray, rhs: np.ndarray, rank: int) -> Sums:
+    """Pairs and factors first, without what they were filled up with."""
+    return gram[:, :, : rank * (rank + 1) // 2].transpose(2, 0, 1), rhs[:, :rank].T
+
+
+def _fill(count: int) -> int:
+    """Up to whole vectors."""
+    return -(-count // LANES) * LANES
+
+
+def _widen(table: np.ndarray) -> np.ndarray:
+    """Zeros after the last entries, up to whole vectors."""
+    *others, count = table.shape
+    wide = np.zeros((*others, _fill(count)))
+    wide[..., :count] = table
+    return wide
 
 
 def _pad(values: np.ndarray) -> np.ndarray:
