@@ -61,6 +61,9 @@ def learn_warp(
         counts: how many rows have each value, where `x` has each once, rising.
     """
     intervals = size if cyclic else size - degree
+    if degree == 0:  # steps have the knots of straight pieces, whose coefficients stand at these
+        axis, warped, at = learn_warp(x, knots, size + (not cyclic), 1, cyclic, counts)
+        return Warp(axis, warped, (at[1:] + at[:-1]) / 2)
     # Greville's abscissae: with these as coefficients the functions add up to the axis itself.
     middles = (np.arange(intervals + degree) - (degree - 1) / 2) / intervals
     if knots == "even" or not isinstance(knots, str):
