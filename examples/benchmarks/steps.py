@@ -1,6 +1,6 @@
 """Smooth, broken or stepped? Test errors by the form of the functions, and whether the evidence knows.
 
-    AHOFM_DATA=folder python examples/benchmarks/steps.py            # the paper's sets, simulations; an hour
+    AHOFM_DATA=folder python examples/benchmarks/steps.py            # everything; an hour
     AHOFM_DATA=folder python examples/benchmarks/steps.py --sets yacht stepped --splits 1
 
 Forms: `smooth` (the default, `m=(3, 2)`), `line` (`m=(1, 1)`, broken lines), `step` (`bs="step"`) and
@@ -26,7 +26,7 @@ from comparison.problems import TASKS, Split, load, split
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 FORMS = {"smooth": {}, "line": {"m": (1, 1)}, "step": {"bs": "step"}}
-SIMULATED = {name: 3000 for name in ("stepped", "full-rank", "map")}
+SIMULATED = dict.fromkeys(("stepped", "full-rank", "map"), 3000)
 # By how much the evidence must gain from steps, and of how many values a feature must be to have any.
 PRICE = 2.0
 FEW_VALUES = 5
