@@ -17,6 +17,8 @@ from ahofm_keras.terms.groups import Subset
 
 # A point is near data if rows lie within this many cells of it.
 _NEAR = 2
+# How far from a jump its two sides are, in shares of the training range.
+_BESIDE = 1e-6
 
 
 def make_axis(variable: Variable, margin: Margin, points: int) -> np.ndarray:
@@ -24,6 +26,16 @@ def make_axis(variable: Variable, margin: Margin, points: int) -> np.ndarray:
     if variable.is_category:
         return _as_levels(variable, variable.levels)
     return np.linspace(margin.low, margin.high, points)
+
+
+def with_jumps(axis: np.ndarray, variable: Variable) -> np.ndarray:
+    """An axis with points on either side of where functions jump: lines through all are steps."""
+    jumps = np.concatenate([np.zeros(0), *(feature.basis.jumps for feature in variable.features)])
+    if not len(jumps):
+        return axis
+    near = _BESIDE * (axis[-1] - axis[0])
+    sides = np.concatenate([jumps - near, jumps + near])
+    return np.union1d(axis, sides[(sides > axis[0]) & (sides < axis[-1])])
 
 
 def _as_levels(variable: Variable, values: Any) -> np.ndarray:

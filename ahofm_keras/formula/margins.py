@@ -6,7 +6,11 @@ from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
-MARGIN_OPTIONS = ("k", "df", "bs", "knots", "sp")
+# What only splines have.
+KNOT_OPTIONS = ("k", "knots", "m")
+MARGIN_OPTIONS = ("df", "bs", "sp", *KNOT_OPTIONS)
+# Options that are a pair of numbers: the two ends of an axis; degree and order of differences.
+_PAIRS = ("knots", "m")
 
 
 def check_margins(name: str, options: Mapping[str, Any], features: Sequence[str]) -> str | None:
@@ -42,10 +46,10 @@ def order_by_margin(options: Mapping[str, Any], features: Sequence[str]) -> dict
 
 
 def is_by_margin(option: str, value: Any) -> bool:
-    """Whether an option has one value per margin; a pair of numbers is the two ends of all axes."""
+    """Whether an option has one value per margin; a pair of numbers may be one value."""
     if not isinstance(value, tuple):
         return False
-    return option != "knots" or not all(isinstance(end, Real) for end in value)
+    return option not in _PAIRS or not all(isinstance(own, Real) for own in value)
 
 
 def margin_option(options: Mapping[str, Any], option: str, place: int) -> Any:
@@ -57,9 +61,9 @@ def margin_option(options: Mapping[str, Any], option: str, place: int) -> Any:
 def said_of_margin(options: Mapping[str, Any], place: int) -> dict[str, Any]:
     """What the options say of one margin's basis.
 
-    One k, or one way to place knots, is that of the margins with knots: it says nothing of a category.
+    One k, m, or way to place knots is that of the margins with knots: it says nothing of a category.
     """
-    given = [option for option in ("k", "knots") if is_by_margin(option, options.get(option))]
+    given = [option for option in KNOT_OPTIONS if is_by_margin(option, options.get(option))]
     said = {option: margin_option(options, option, place) for option in ("bs", *given)}
     return {option: value for option, value in said.items() if value is not None}
 

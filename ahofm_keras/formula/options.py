@@ -11,11 +11,21 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
-from ahofm_keras.formula.margins import check_margins, is_by_margin, order_by_margin, said_of_margin
+from ahofm_keras.formula.margins import (
+    KNOT_OPTIONS,
+    check_margins,
+    is_by_margin,
+    order_by_margin,
+    said_of_margin,
+)
 from ahofm_keras.transforms import Expression
 
 KNOTS = ("adaptive", "even", "quantile")
-BASES = ("ps", "cp", "re")
+BASES = ("ps", "cp", "re", "step")
+# Degree of the pieces and order of the differences that the penalty is of: those of cubic P-splines, and
+# of steps.
+DEFAULT_M = (3, 2)
+STEP_M = (0, 1)
 
 Check = Callable[[Any], str | None]
 Options = dict[str, Any]
@@ -130,6 +140,14 @@ def _knots(value: Any) -> str | None:
     return f"{reason}, or the two ends of the axis, e.g. (0, 24)" if reason else None
 
 
+def _degree_and_difference(value: Any) -> str | None:
+    """Degree of a spline's pieces, and of which differences its penalty is."""
+    right = isinstance(value, tuple) and len(value) == 2
+    right = right and all(_whole(least)(own) is None for least, own in zip((0, 1), value, strict=True))
+    right = right and max(value) <= 3
+    return None if right else "a degree from 0 to 3 and an order of differences from 1 to 3, e.g. (1, 1)"
+
+
 def _or_margins(each: Check, may_miss: bool = True) -> Check:
     """A value for all margins, a tuple with one per margin (None: as if not given), or a dict."""
 
@@ -148,11 +166,15 @@ def _or_margins(each: Check, may_miss: bool = True) -> Check:
     return check
 
 
-def _margin_knots(value: Any) -> str | None:
-    """Knots of all margins, or of each."""
-    if isinstance(value, tuple) and not is_by_margin("knots", value):
-        return _knots(value)
-    return _or_margins(_knots)(value)
+def _or_pairs(option: str, each: Check) -> Check:
+    """The same of an option that is a pair of numbers itself."""
+
+    def check(value: Any) -> str | None:
+        if isinstance(value, tuple) and not is_by_margin(option, value):
+            return each(value)
+        return _or_margins(each)(value)
+
+    return check
 
 
 def _orders(value: Any) -> str | None:
@@ -170,6 +192,7 @@ _AFM = {
     "k": _or_dict(_whole(2)),
     "bs": _or_dict(_one_of(*BASES)),
     "knots": _or_dict(_knots),
+    "m": _or_dict(_degree_and_difference),
     "main": _TRUTH,
     "center": _TRUTH,
 }
@@ -179,7 +202,8 @@ _TENSOR = {
     "k": _or_margins(_whole(2)),
     "df": _or_margins(_number(0, strictly=True)),
     "bs": _or_margins(_one_of(*BASES)),
-    "knots": _margin_knots,
+    "knots": _or_pairs("knots", _knots),
+    "m": _or_pairs("m", _degree_and_difference),
     "sp": _or_margins(_number(0, strictly=False), may_miss=False),
 }
 
@@ -193,11 +217,20 @@ def check_basis(feature: Expression, options: Mapping[str, Any]) -> None:
     """Raise where options ask for knots of a category, or for another basis than that of its levels."""
     if feature.is_category and options.get("bs", "re") != "re":
         raise OptionError(f'`{feature}` is a category: leave out `bs`, or use bs="re".')
-    unused = sorted({"k", "knots"} & set(options))
+    unused = [option for option in KNOT_OPTIONS if option in options]
     if unused and options.get("bs") == "re":
         raise OptionError(f'`{unused[0]}` has no meaning with bs="re".')
     if unused and feature.is_category:
         raise OptionError(f"`{unused[0]}` has no meaning for the category `{feature}`.")
+    if "m" not in options:
+        return
+    if options.get("bs") == "step":
+        raise OptionError(f'bs="step" is m={STEP_M}: leave one of the two out.')
+    if "k" in options and options["k"] <= options["m"][0]:
+        raise OptionError(
+            f"Pieces of degree {options['m'][0]} need `k` of at least {options['m'][0] + 1}.\n"
+            f"    Received: k={options['k']}."
+        )
 
 
 def _finish_smooth(name: str, features: tuple[Expression, ...], options: Options) -> Options:
@@ -223,7 +256,15 @@ def _finish_interaction(name: str, features: tuple[Expression, ...], options: Op
     reason = check_orders(name, options, [feature_name(feature) for feature in features])
     if reason:
         raise OptionError(reason)
+    for feature in features:
+        said = {option: _of_feature(options.get(option), feature) for option in ("bs", "k", "m")}
+        if not feature.is_category and said["bs"] != "re":
+            check_basis(feature, {option: value for option, value in said.items() if value is not None})
     return sort_orders(options)
+
+
+def _of_feature(value: Any, feature: Expression) -> Any:
+    return value.get(feature_name(feature)) if isinstance(value, dict) else value
 
 
 _SURFACES = " A surface is written `te(x1, x2)` or `ti(x1, x2)`, many interactions `ahofm(x1, x2, x3)`."
@@ -238,6 +279,7 @@ TERM_CALLS: dict[str, TermCall] = {
             "df": _number(0, strictly=True),
             "bs": _one_of(*BASES),
             "knots": _knots,
+            "m": _degree_and_difference,
             "sp": _number(0, strictly=False),
         },
         finish=_finish_smooth,

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from ahofm_keras.formula import Formula, TermSpec
+from ahofm_keras.formula.margins import KNOT_OPTIONS
 from ahofm_keras.terms.features import FeaturePool, Request
 from ahofm_keras.terms.linear_coding import LinearCoder
 from ahofm_keras.terms.smoothing import Smoother
+from ahofm_keras.terms.term_options import basis_form
 from ahofm_keras.transforms import Expression
 
 
@@ -99,7 +101,7 @@ class Learning:
             return
         if options.get("bs", "re") != "re":
             raise spec.error(f"Column `{feature}` holds categories: {advice}.")
-        unused = [option for option in ("k", "knots") if option in options]
+        unused = [option for option in KNOT_OPTIONS if option in options]
         if unused:
             raise spec.error(f"`{unused[0]}` has no meaning for the category `{feature}`.")
 
@@ -107,12 +109,15 @@ class Learning:
         """The basis that the options of a smooth ask for."""
         if self.is_category(feature) or options.get("bs") == "re":
             return Request("re", center=options.get("center", True))
+        kind, degree, difference = basis_form(options.get("bs"), options.get("m"))
         return Request(
-            options.get("bs", "ps"),
+            kind,
             options.get("k"),
             self.reach[feature, False],
             options.get("knots", "adaptive"),
             options.get("center", True),
+            degree=degree,
+            difference=difference,
         )
 
     def own_smooth(self, feature: Expression) -> TermSpec | None:

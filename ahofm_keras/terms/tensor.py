@@ -17,6 +17,7 @@ from ahofm_keras.terms.blocks import ProductColumns, Sources
 from ahofm_keras.terms.features import Feature, Request
 from ahofm_keras.terms.groups import PRODUCTS, GroupReader
 from ahofm_keras.terms.learning import Learning
+from ahofm_keras.terms.term_options import basis_form
 
 # A layer and its penalty still work with so many; what is beyond is a slip, or a case for `ahofm()`.
 MOST_PRODUCTS = 10_000
@@ -153,17 +154,26 @@ def _margin_request(spec: TermSpec, margin: int, learning: Learning) -> Request:
     """
     feature, said = spec.features[margin], said_of_margin(spec.options, margin)
     learning.check_category(spec, feature, said, 'leave its `bs` out, or use "re"')
-    kind, knots = said.get("bs"), margin_option(spec.options, "knots", margin)
+    bs, knots, m = said.get("bs"), *(margin_option(spec.options, o, margin) for o in ("knots", "m"))
     own = learning.own_smooth(feature)
-    if kind is None and knots is None and own is not None:
-        kind, knots = (own.options.get(name) for name in ("bs", "knots"))
-    if learning.is_category(feature) or kind == "re":
+    if bs is None and knots is None and m is None and own is not None:
+        bs, knots, m = (own.options.get(name) for name in ("bs", "knots", "m"))
+    if learning.is_category(feature) or bs == "re":
         return Request("re")
     size, reach = margin_option(spec.options, "k", margin), learning.reach[feature, True]
-    kind, margins = kind or "ps", len(spec.features)
+    (kind, degree, difference), margins = basis_form(bs, m), len(spec.features)
     # A circle has no ends. Given lambdas are those of a penalty that other software can be given.
     ends = kind == "ps" and "sp" not in spec.options
-    return Request(kind, size, reach, knots or "adaptive", margins=margins, ends=ends)
+    return Request(
+        kind,
+        size,
+        reach,
+        knots or "adaptive",
+        margins=margins,
+        ends=ends,
+        degree=degree,
+        difference=difference,
+    )
 
 
 def _check_products(spec: TermSpec, features: Sequence[Feature]) -> None:
