@@ -29,7 +29,8 @@ class FunctionGroups:
         # Places of the functions of each group, filled up with one that is nobody's.
         self._places = np.full((len(sizes), sizes.max(initial=0)), self._size)
         columns = np.arange(len(order)) - np.repeat(starts, sizes)
-        self._places[np.repeat(np.arange(len(sizes)), sizes), columns] = order
+        self._rows = np.arange(len(sizes))[:, None]
+        self._places[np.repeat(self._rows[:, 0], sizes), columns] = order
 
     def in_use(self, shares: np.ndarray, settings: Settings) -> np.ndarray:
         """`(m,)`, which functions are not left out.
@@ -39,14 +40,14 @@ class FunctionGroups:
             settings: what may be left out of a group, and which groups are too small to be looked at.
         """
         own = np.append(shares, -1.0)[self._places]
-        rising = np.argsort(own, axis=1)
-        squares = np.take_along_axis(own, rising, axis=1)
+        rising = self._rows, np.argsort(own, axis=1)
+        squares = own[rising]
         np.square(np.maximum(squares, 0.0, out=squares), out=squares)
         # What would be left out if a function were the last to be.
         needed = np.cumsum(squares, axis=1, out=squares) > settings.left_out
         needed[:, max(needed.shape[1] - settings.few_functions, 0) :] = True
         in_use = np.ones(self._size + 1, bool)
-        in_use[np.take_along_axis(self._places, rising, axis=1)] = needed
+        in_use[self._places[rising]] = needed
         return in_use[:-1]
 
 

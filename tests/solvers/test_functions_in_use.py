@@ -146,8 +146,8 @@ def test_a_smooth_factor_holds_few_functions_and_a_rough_one_all() -> None:
     assert run.engine.settings.few_functions <= block.width < 59
     assert block.transform.shape == (60, block.width)
     rough = block.prior.at(block.prior.parameters - 20)
-    assert block.count_needed(rough) == 59
-    assert block.prepared(rough).width == 59
+    assert replace(block, prior=rough).needed == 59
+    assert block.prepared(59).width == 59
     ready = block.prepared()
     assert ready.width <= block.width
     assert block.whole().prepared().width == ready.width
