@@ -182,13 +182,14 @@ class FactorBlock(Block):
         """The block with all functions of the feature."""
         return self.resized(len(self.feature.eigenvalues))
 
-    def prepared(self, prior: BlockPrior | None = None) -> FactorBlock:
+    def prepared(self, wanted: int | None = None) -> FactorBlock:
         """The block before an update, which needs no posterior.
 
-        It has as many functions as its prior, or another, leaves anything of, and some to spare; or as
-        many as before, if these are about as many.
+        Args:
+            wanted: number of functions; without it as many as its prior leaves anything of. It gets some
+                to spare, or has as many as before, if these are about as many.
         """
-        wanted = self.count_needed(prior or self.prior)
+        wanted = self.needed if wanted is None else wanted
         roomy = min(ceil(_ROOM * wanted), len(self.feature.eigenvalues))
         if wanted <= self.width <= _ROOM * roomy:
             return self
@@ -196,9 +197,10 @@ class FactorBlock(Block):
         size = len(own.groups)
         return replace(self, prior=own, mean=np.zeros(size), spread=Spread.nothing(size))
 
-    def count_needed(self, prior: BlockPrior) -> int:
-        """Number of functions that a prior leaves anything of."""
-        every = prior.resized(self.feature.eigenvalues)
+    @cached_property
+    def needed(self) -> int:
+        """Number of functions that the prior leaves anything of."""
+        every = self.prior.resized(self.feature.eigenvalues)
         needed = every.in_use(every.gram_diagonal).reshape(self.rank, -1)
         return int(np.flatnonzero(needed.any(axis=0)).max(initial=-1)) + 1
 

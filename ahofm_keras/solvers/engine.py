@@ -180,17 +180,17 @@ class Engine:
         while True:
             system = System(*block.to_coordinates(*sums), state.dispersion)
             solution = block.prior.seeing(system.gram).newton_steps(system, newton_steps)
-            if block.count_needed(solution.prior) <= block.width:
+            solved = block.solved(solution, state.dispersion, system.gram)
+            if solved.needed <= block.width:
                 break
             # Less smooth than before: steps again, with the functions that they let in.
-            block = block.prepared(solution.prior)
+            block = block.prepared(solved.needed)
         if prune:
             prices = state.groups[index].feature_prices(feature, self.settings)
             smaller = switch_off(solution, system, prices)
             conceded += max(solution.evidence - smaller.evidence, 0.0)
-            solution = smaller
-        block = block.solved(solution, state.dispersion, system.gram)
-        return replace(state.with_factors(index, feature, block), conceded=conceded)
+            solved = block.solved(smaller, state.dispersion, system.gram)
+        return replace(state.with_factors(index, feature, solved), conceded=conceded)
 
     def update_dispersion(self, state: State) -> State:
         """The prior carries the dispersion too, so its quadratic forms and its size count.

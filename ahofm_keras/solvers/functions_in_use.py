@@ -15,27 +15,40 @@ import numpy as np
 from ahofm_keras.solvers.settings import Settings
 
 
-def functions_in_use(shares: np.ndarray, groups: np.ndarray, settings: Settings) -> np.ndarray:
-    """`(m,)`, which functions are not left out.
+class FunctionGroups:
+    """The functions of each smooth or factor of a block.
 
     Args:
-        shares: h of each function `(m,)`.
-        groups: `(m,)`, the smooth or factor of each; those of -1 are all in use.
-        settings: what may be left out of a group, and which groups are too small to be looked at.
+        groups: `(m,)`, the smooth or factor of each function; those of -1 are all in use.
     """
-    order = np.lexsort((-shares, groups))
-    ordered, squares = groups[order], shares[order] ** 2
-    starts = np.flatnonzero(np.diff(ordered, prepend=-2))
-    sizes = np.diff(np.append(starts, len(order)))
-    totals = np.add.reduceat(squares, starts) if len(starts) else squares
-    before = np.cumsum(squares) - squares
-    place = np.arange(len(order)) - np.repeat(starts, sizes)
-    # What would be left out if a function were the first to be.
-    left = np.repeat(totals + before[starts], sizes) - before
-    needed = (left > settings.left_out) | (place < settings.few_functions) | (ordered < 0)
-    in_use = np.empty(len(order), bool)
-    in_use[order] = needed
-    return in_use
+
+    def __init__(self, groups: np.ndarray) -> None:
+        order = np.argsort(groups, kind="stable")[np.count_nonzero(groups < 0) :]
+        _, starts, sizes = np.unique(groups[order], return_index=True, return_counts=True)
+        self._size = len(groups)
+        # Places of the functions of each group, filled up with one that is nobody's.
+        self._places = np.full((len(sizes), sizes.max(initial=0)), self._size)
+        columns = np.arange(len(order)) - np.repeat(starts, sizes)
+        self._rows = np.arange(len(sizes))[:, None]
+        self._places[np.repeat(self._rows[:, 0], sizes), columns] = order
+
+    def in_use(self, shares: np.ndarray, settings: Settings) -> np.ndarray:
+        """`(m,)`, which functions are not left out.
+
+        Args:
+            shares: h of each function `(m,)`.
+            settings: what may be left out of a group, and which groups are too small to be looked at.
+        """
+        own = np.append(shares, -1.0)[self._places]
+        rising = self._rows, np.argsort(own, axis=1)
+        squares = own[rising]
+        np.square(np.maximum(squares, 0.0, out=squares), out=squares)
+        # What would be left out if a function were the last to be.
+        needed = np.cumsum(squares, axis=1, out=squares) > settings.left_out
+        needed[:, max(needed.shape[1] - settings.few_functions, 0) :] = True
+        in_use = np.ones(self._size + 1, bool)
+        in_use[self._places[rising]] = needed
+        return in_use[:-1]
 
 
 def resize(values: np.ndarray, count: int, width: int) -> np.ndarray:

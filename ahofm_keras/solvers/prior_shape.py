@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ahofm_keras.solvers.functions_in_use import FunctionGroups
 from ahofm_keras.solvers.settings import Settings
 
 _BY_GROUP = ("start", "free", "prices", "least", "edf_penalty", "tied")
@@ -35,6 +36,9 @@ class PriorShape:
             matrix says less and less of a coefficient, and nothing else would hold it.
         weak: `(m,)`, how strong that prior is beside that of other coefficients.
         settings: constants of the solvers.
+
+    Attributes:
+        of_widths: shapes of the same groups with other numbers of functions, see `resized`.
     """
 
     eigenvalues: np.ndarray
@@ -48,6 +52,7 @@ class PriorShape:
     rows: float
     weak: np.ndarray
     settings: Settings
+    of_widths: dict[int, PriorShape] = field(init=False, default_factory=dict, repr=False)
 
     @cached_property
     def penalised(self) -> np.ndarray:
@@ -68,11 +73,11 @@ class PriorShape:
         return int(sizes.max()) > self.settings.few_functions
 
     @cached_property
-    def own_functions(self) -> np.ndarray:
-        """`(m,)`, the group of what may be left out, functions of one feature; -1 of all others."""
+    def own_functions(self) -> FunctionGroups:
+        """Of what may be left out, functions of one feature."""
         products = self.eigenvalues[1:].any(axis=0)
         several = np.isin(self.groups, self.groups[products])
-        return np.where(several, -1, self.groups)
+        return FunctionGroups(np.where(several, -1, self.groups))
 
     @cached_property
     def penalties(self) -> np.ndarray | None:
@@ -95,6 +100,29 @@ class PriorShape:
         """`(G, D + 1, m)`, what a unit of each parameter adds to the precisions."""
         own: np.ndarray = np.arange(len(self.free))[:, None] == self.groups
         return own[:, None] * self.factors
+
+    def only_proper(self) -> PriorShape:
+        """Where what neither lambda nor tau reaches is in no group: it has a flat prior."""
+        at_start = np.exp(self.start.T)[:, self.groups] * self.factors
+        return replace(self, groups=np.where(at_start.any(axis=0), self.groups, -1))
+
+    def resized(self, eigenvalues: np.ndarray) -> PriorShape:
+        """Where each group holds the functions of one feature, of these penalties `(r,)`.
+
+        The penalties are always the first ones of the same feature. Shapes are asked for again at every
+        update of a block, so they are kept.
+        """
+        count, width = len(self.free), len(eigenvalues)
+        if width not in self.of_widths:
+            shape = replace(
+                self,
+                eigenvalues=np.tile(eigenvalues, count)[None],
+                groups=np.repeat(np.arange(count), width),
+                weak=np.ones(count * width),
+            ).only_proper()
+            shape.__dict__["of_widths"] = self.of_widths
+            self.of_widths[width] = shape
+        return self.of_widths[width]
 
     def part(self, keep: np.ndarray, chosen: np.ndarray) -> PriorShape:
         """Of some coefficients `(m,)`, which are in some groups `(G,)` or in none."""

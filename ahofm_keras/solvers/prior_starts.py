@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ahofm_keras.solvers.prior_shape import PriorShape
-from ahofm_keras.solvers.priors import BlockPrior, only_proper
+from ahofm_keras.solvers.priors import BlockPrior
 from ahofm_keras.solvers.settings import Settings, current_settings
 
 
@@ -102,4 +102,4 @@ def make_prior(
     shape = PriorShape(
         eigenvalues, groups, parameters, free, prices, least, edf_penalty, tied, rows, weak, settings
     )
-    return only_proper(BlockPrior(shape, parameters, np.full(len(groups), rows, float)))
+    return BlockPrior(shape.only_proper(), parameters, np.full(len(groups), rows, float))

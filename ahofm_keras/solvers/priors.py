@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ahofm_keras.solvers.functions_in_use import functions_in_use, resize
+from ahofm_keras.solvers.functions_in_use import resize
 from ahofm_keras.solvers.precision import Precision
 from ahofm_keras.solvers.prior_shape import PriorShape
 from ahofm_keras.solvers.settings import Settings
@@ -205,13 +205,7 @@ class BlockPrior:
         sizes = resize(self.gram_diagonal, count, width)
         largest = self.gram_diagonal.reshape(count, -1).max(axis=1, initial=0.0)
         sizes = np.where(sizes > 0, sizes, np.repeat(largest, width))
-        shape = replace(
-            self.shape,
-            eigenvalues=np.tile(eigenvalues, count)[None],
-            groups=np.repeat(np.arange(count), width),
-            weak=np.ones(count * width),
-        )
-        return only_proper(BlockPrior(shape, self.parameters, sizes))
+        return BlockPrior(self.shape.resized(eigenvalues), self.parameters, sizes)
 
     def restricted(self, own: np.ndarray) -> BlockPrior:
         """The prior of some coefficients, all of which are in use."""
@@ -261,7 +255,7 @@ class BlockPrior:
         if not self.shape.is_large:
             return np.ones(len(sizes), bool)
         shares = sizes / (sizes + self.precisions + _NOTHING)
-        return functions_in_use(shares, self.shape.own_functions, self.settings)
+        return self.shape.own_functions.in_use(shares, self.settings)
 
     def edf(self, solution: Solution, gram: np.ndarray) -> np.ndarray:
         """Effective degrees of freedom of each group, `(G,)`."""
@@ -365,13 +359,6 @@ class BlockPrior:
         hessian -= (chain * bend) @ chain.T
         hessian.flat[:: len(hessian) + 1] += gradient
         return gradient, hessian
-
-
-def only_proper(prior: BlockPrior) -> BlockPrior:
-    """The prior where what neither lambda nor tau reaches is in no group: it has a flat prior."""
-    at_start = prior.at(prior.start).precisions > 0
-    shape = replace(prior.shape, groups=np.where(at_start, prior.groups, -1))
-    return BlockPrior(shape, prior.parameters, prior.gram_diagonal)
 
 
 def switch_off(solution: Solution, system: System, prices: np.ndarray | None = None) -> Solution:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import ahofm_keras as ak
-from ahofm_keras.solvers.functions_in_use import functions_in_use
+from ahofm_keras.solvers.functions_in_use import FunctionGroups
 from ahofm_keras.solvers.precision import Precision
 from ahofm_keras.solvers.priors import BlockPrior, Solution, System
 from ahofm_keras.solvers.settings import Settings, use_settings
@@ -35,7 +35,7 @@ def test_as_many_are_left_out_as_the_sum_of_squares_allows(seed: int) -> None:
     settings = Settings(left_out=10.0 ** rng.uniform(-6, -1), few_functions=int(rng.integers(0, 6)))
     groups = rng.integers(-1, 4, 60)
     shares = 10.0 ** rng.uniform(-6, 0, 60)
-    found = functions_in_use(shares, groups, settings)
+    found = FunctionGroups(groups).in_use(shares, settings)
     assert found[groups < 0].all()
     for group in range(groups.max() + 1):
         own = np.flatnonzero(groups == group)
@@ -50,7 +50,7 @@ def test_as_many_are_left_out_as_the_sum_of_squares_allows(seed: int) -> None:
 
 
 def test_nothing_is_left_out_of_nothing() -> None:
-    assert functions_in_use(np.zeros(0), np.zeros(0, int), Settings()).shape == (0,)
+    assert FunctionGroups(np.zeros(0, int)).in_use(np.zeros(0), Settings()).shape == (0,)
 
 
 def test_the_usual_number_of_functions_is_always_in_use() -> None:
@@ -146,8 +146,8 @@ def test_a_smooth_factor_holds_few_functions_and_a_rough_one_all() -> None:
     assert run.engine.settings.few_functions <= block.width < 59
     assert block.transform.shape == (60, block.width)
     rough = block.prior.at(block.prior.parameters - 20)
-    assert block.count_needed(rough) == 59
-    assert block.prepared(rough).width == 59
+    assert replace(block, prior=rough).needed == 59
+    assert block.prepared(59).width == 59
     ready = block.prepared()
     assert ready.width <= block.width
     assert block.whole().prepared().width == ready.width

@@ -60,6 +60,12 @@ def _inline(function: Callable[..., Any]) -> Callable[..., Any]:
 # Vectors of LANES numbers ---------------------------------------------------------------------------
 
 
+def _instructions(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that says which instructions a call stands for."""
+    made: Callable[..., Any] = intrinsic(function)
+    return made
+
+
 class _LanesType(types.Type):  # type: ignore[misc]
     """Of a variable that holds `LANES` numbers."""
 
@@ -82,7 +88,7 @@ def _address(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> A
     return builder.bitcast(builder.gep(data, [index]), _VECTOR.as_pointer())
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_instructions
 def _load(_: Any, array: Any, index: Any) -> Any:
     """Numbers of an array in C order from a place on, whatever its axes."""
 
@@ -92,7 +98,7 @@ def _load(_: Any, array: Any, index: Any) -> Any:
     return _LANES(array, types.intp), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_instructions
 def _store(_: Any, array: Any, index: Any, numbers: Any) -> Any:
     """Write them there."""
 
@@ -103,7 +109,7 @@ def _store(_: Any, array: Any, index: Any, numbers: Any) -> Any:
     return types.void(array, types.intp, numbers), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_instructions
 def _all(_: Any, number: Any) -> Any:
     """One number in all lanes."""
 
@@ -114,7 +120,7 @@ def _all(_: Any, number: Any) -> Any:
     return _LANES(types.float64), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_instructions
 def _transpose(_: Any, source: Any, at: Any, step: Any, out: Any, to: Any, out_step: Any) -> Any:
     """`LANES` lines of as many numbers, `step` apart, written as lines that are `out_step` apart."""
 
@@ -151,7 +157,7 @@ def _shuffled(builder: Any, one: Any, other: Any, places: list[int]) -> Any:
 def _define(operation: Callable[..., Any], instruction: str) -> None:
     """What an operator does to two vectors."""
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @_instructions
     def compute(_: Any, one: Any, other: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
             return getattr(builder, instruction)(*given, flags=tuple(_FAST))
