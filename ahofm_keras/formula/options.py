@@ -26,6 +26,11 @@ BASES = ("ps", "cp", "re", "step")
 # of steps.
 DEFAULT_M = (3, 2)
 STEP_M = (0, 1)
+AUTO = "auto"
+# D where it is not given, and the highest order that the data may choose: of more features at once a
+# surface can hardly be read, and sums over all subsets of them take long.
+_USUAL_ORDER = 3
+_HIGHEST_ORDER = 4
 
 Check = Callable[[Any], str | None]
 Options = dict[str, Any]
@@ -112,7 +117,7 @@ def _or_auto(each: Check) -> Check:
     """A value, or `"auto"`: as the data asks for."""
 
     def check(value: Any) -> str | None:
-        reason = None if value == "auto" else each(value)
+        reason = None if value == AUTO else each(value)
         return f'"auto", {reason}' if reason else None
 
     return check
@@ -197,7 +202,7 @@ _AFM = {
     "center": _TRUTH,
 }
 _FM = {"F": _RANK, "sp": _number(0, strictly=False), "main": _TRUTH}
-_ORDERS = {"D": _whole(2), "orders": _orders}
+_ORDERS = {"D": _or_auto(_whole(2)), "orders": _orders}
 _TENSOR = {
     "k": _or_margins(_whole(2)),
     "df": _or_margins(_number(0, strictly=True)),
@@ -309,7 +314,7 @@ def check_orders(name: str, options: Mapping[str, Any], features: list[str]) -> 
     count, listed = len(features), list_features(features)
     if "D" in options and "orders" in options:
         return f"`{name}()` takes `D` or `orders`, not both."
-    if "D" in options and not 2 <= options["D"] <= count:
+    if "D" in options and not is_automatic_order(options) and not 2 <= options["D"] <= count:
         return (
             f"`D` of `{name}()` must lie between 2 and its number of features.\n"
             f"    Received: D={options['D']} with {count} features ({listed})."
@@ -374,6 +379,7 @@ def interaction_orders(options: Mapping[str, Any], count: int) -> tuple[int, ...
     """Orders of interaction that a term asks for, rising: `orders`, or 2..D.
 
     D is 3 where it is not given (`afm` and `fm` give 2), or the number of features if that is less.
+    Where the data chooses it these are all that it may choose.
     """
     return tuple(sorted(_written_orders(options, count)))
 
@@ -382,7 +388,14 @@ def _written_orders(options: Mapping[str, Any], count: int) -> tuple[int, ...]:
     if "orders" in options:
         given = options["orders"]
         return given if isinstance(given, tuple) else (given,)
-    return tuple(range(2, options.get("D", min(3, count)) + 1))
+    highest = _HIGHEST_ORDER if is_automatic_order(options) else options.get("D", _USUAL_ORDER)
+    # That a D which was given is not larger, `check_orders` sees to.
+    return tuple(range(2, min(highest, count) + 1))
+
+
+def is_automatic_order(options: Mapping[str, Any]) -> bool:
+    """Whether the data chooses up to which order there are interactions."""
+    return options.get("D") == AUTO
 
 
 def _listed(orders: tuple[int, ...]) -> str:

@@ -36,7 +36,7 @@ class FactorizedInteraction(keras.layers.Layer):
             position within it.
         transforms: T_j `(M_j, r_j)` of each feature.
         eigenvalues: `(r_j,)` of each feature's penalty in these coordinates.
-        orders: dicts with `order` d, `started`, the number of factors F with a random start,
+        orders: dicts with `order` d, `started`, the number of factors F with a random start or 0,
             `smoothing`, the lambda of each feature, and `slots`, the number of factors that there is
             room for, if it is more.
         seed: of the factors' random start.
@@ -101,13 +101,15 @@ class FactorizedInteraction(keras.layers.Layer):
         speed, penalty = self._speeds[place][:, :, 0], self._penalties[place]
         # The variance of each phi at which the whole order starts with variance _START_VARIANCE: there
         # are C(p, d) F products of d factors.
-        variance = (_START_VARIANCE / (comb(len(self.features), degree) * rank)) ** (1 / degree)
+        products = comb(len(self.features), degree) * max(rank, 1)
+        variance = (_START_VARIANCE / products) ** (1 / degree)
         spread = np.sqrt(variance / np.sum(speed**2, axis=1, keepdims=True)) * (speed > 0)
         return self.add_weight(
             name=f"factors_{degree}",
             shape=(*speed.shape, rank),
             initializer=FactorStart(spread, self.seed + place),
             regularizer=QuadraticPenalty(penalty),
+            trainable=rank > 0,
         )
 
     def coefficients(self, place: int) -> Array:
@@ -178,6 +180,9 @@ class FactorizedInteraction(keras.layers.Layer):
     def call(self, bases: Sequence[Functions]) -> Array:
         columns = []
         for place, order in enumerate(self.orders):
+            if not self.in_use[place]:
+                columns.append(ops.zeros_like(bases[0][1][0, 0]))
+                continue
             phi = self._evaluate(bases, self.coefficients(place))
             columns.append(ops.sum(elementary_symmetric(phi, order["order"], ops), axis=0))
         return ops.stack(columns, axis=-1)

@@ -54,7 +54,8 @@ class Posterior(keras.layers.Layer):
         `(n, 2)`, the variance of the predictor, and what it would be if the smoothing were known.
 
     All weights are there from the beginning, and 0 until a fit or a file says something: `is_known`.
-    That and `groups_in_use` are kept in Python too, where every prediction asks for them.
+    That and `in_use`, the number of groups of factors of each order that have covariances, are kept in
+    Python too, where every prediction asks for them.
 
     Attributes:
         orders: the weights of each order by what they are, see `factor_shapes`; all have room for
@@ -76,7 +77,7 @@ class Posterior(keras.layers.Layer):
         self.interactions = [_with_arrays(entry) for entry in interactions]
         self.groups = groups
         self.is_known = False
-        self.groups_in_use = 1
+        self.in_use = (1,) * len(self.interactions)
 
     def build(self, bases_shape: Any = None, columns_shape: Any = None) -> None:
         size = int(self.intercept) + sum(entry["size"] for entry in self.linear)
@@ -84,8 +85,8 @@ class Posterior(keras.layers.Layer):
         self.dispersion = self._add("dispersion", ())
         # Of how many fits this is the average.
         self.fits = self._add("fits", (), "ones")
-        # How many groups of factors have covariances.
-        self.used = self._add("used", (), "ones")
+        # How many groups of factors of each order have covariances.
+        self.used = self._add("used", (len(self.interactions),), "ones")
         self.linear_root = self._add("linear_root", (size, size))
         # Of what the choice of the smoothing adds: tests of terms, which take it as given, do without.
         self.smoothing_root = self._add("smoothing_root", (size, size))
@@ -111,14 +112,14 @@ class Posterior(keras.layers.Layer):
             name=name, shape=shape, initializer=start, trainable=False, dtype="float64"
         )
 
-    def announce(self, dispersion: float, groups: int) -> None:
+    def announce(self, dispersion: float, groups: int | Sequence[int]) -> None:
         """Say that a posterior is known, once everything else is written.
 
         Args:
             dispersion: in the model's own scale.
-            groups: how many groups of factors have covariances.
+            groups: how many groups of factors of each order have covariances.
         """
-        self.used.assign(groups)
+        self.used.assign(np.broadcast_to(groups, self.used.shape))
         self.dispersion.assign(dispersion)
         self.refresh()
 
@@ -130,12 +131,7 @@ class Posterior(keras.layers.Layer):
     def refresh(self) -> None:
         """Look at the weights, after others have set them."""
         self.is_known = float(self.dispersion) > 0
-        self.groups_in_use = min(max(int(self.used), 1), self.groups)
-
-    @property
-    def in_use(self) -> int:
-        """Of how many groups it computes variances."""
-        return self.groups_in_use
+        self.in_use = tuple(int(used) for used in np.clip(np.asarray(self.used), 0, self.groups))
 
     def set_weights(self, weights: Any) -> None:
         """Keras' own."""
@@ -148,9 +144,9 @@ class Posterior(keras.layers.Layer):
             store["dispersion"] = np.zeros(())
             return
         for name, weight in self._by_name().items():
-            values = np.asarray(weight)
-            if name in self._of_groups():
-                values = values[:, : self.groups_in_use * values.shape[1] // self.groups]
+            values, used = np.asarray(weight), self._groups_of().get(name)
+            if used is not None:
+                values = values[:, : used * values.shape[1] // self.groups]
             store[name] = values
 
     def load_own_variables(self, store: Any) -> None:
@@ -159,12 +155,12 @@ class Posterior(keras.layers.Layer):
         if "dispersion" not in found:
             raise ValueError("The file has no posterior here.")
         self.forget()
-        self.used.assign(1.0)
+        self.used.assign(np.ones(self.used.shape))
         if float(np.asarray(store["dispersion"])) > 0:
             for name, weight in self._by_name().items():
                 empty = np.inf if name.startswith("smoothing_") and name != "smoothing_root" else 0.0
                 values = np.asarray(store[name])
-                if name in self._of_groups():
+                if name in self._groups_of():
                     values = fill_room(values, tuple(weight.shape), 1, empty)
                 weight.assign(values)
         self.refresh()
@@ -177,9 +173,10 @@ class Posterior(keras.layers.Layer):
             "dispersion": self.dispersion,
         }
 
-    def _of_groups(self) -> set[str]:
-        """Names of the weights that have room for several groups."""
-        return {weight.name for own in self.orders for weight in own.values()}
+    def _groups_of(self) -> dict[str, int]:
+        """Names of the weights that have room for several groups, with the number in use."""
+        orders = zip(self.orders, self.in_use, strict=True)
+        return {weight.name: used for own, used in orders for weight in own.values()}
 
     def call(self, bases: Sequence[Functions], columns: Array = None) -> Array:
         given, chosen = self._linear_variances(bases, columns)
@@ -229,15 +226,14 @@ class Posterior(keras.layers.Layer):
 
     def _interaction_variances(self, bases: Sequence[Functions]) -> list[Array]:
         """Of each order the sum of the variances of all groups in use, whose rows stand side by side."""
-        if not self.interactions:
+        used = {place: groups for place, groups in enumerate(self.in_use) if groups}
+        if not used:
             return []
-        groups, rows = self.groups_in_use, _rows(bases, None)
-        moments = [
-            FactorMoments(entry["order"], entry["rank"], groups * rows, namespace=ops)
-            for entry in self.interactions
-        ]
+        rows, moments = _rows(bases, None), {}
         users: dict[tuple[int, ...], list[tuple[int, int]]] = {}
-        for place, entry in enumerate(self.interactions):
+        for place, groups in used.items():
+            entry = self.interactions[place]
+            moments[place] = FactorMoments(entry["order"], entry["rank"], groups * rows, namespace=ops)
             for j, where in enumerate(entry["features"]):
                 users.setdefault(tuple(where), []).append((place, j))
         for where, own in users.items():
@@ -248,7 +244,10 @@ class Posterior(keras.layers.Layer):
                     self._covariances(place, j, functions),
                 )
                 moments[place].add(means, covariances)
-        return [ops.sum(ops.reshape(own.variance, (groups, -1)), axis=0) for own in moments]
+        return [
+            ops.sum(ops.reshape(own.variance, (used[place], -1)), axis=0)
+            for place, own in moments.items()
+        ]
 
     def _sizes(self, place: int, j: int) -> tuple[int, int]:
         """Number of functions of a feature of an order, and of those that are not zero at a place."""
@@ -257,7 +256,7 @@ class Posterior(keras.layers.Layer):
 
     def _factor_means(self, place: int, j: int, functions: Functions) -> Array:
         """Means of the factors of a feature at rows, groups side by side: `(F, g n)`."""
-        entry, groups = self.interactions[place], self.groups_in_use
+        entry, groups = self.interactions[place], self.in_use[place]
         transform, rank = entry["transforms"][j], entry["rank"]
         means = self.factor_means[place][j, : groups * rank, : transform.shape[1]]
         found = combine(functions, ops.matmul(transform, ops.transpose(means)))
@@ -266,7 +265,7 @@ class Posterior(keras.layers.Layer):
 
     def _covariances(self, place: int, j: int, functions: Functions) -> Array:
         """Covariances of the factors of a feature at rows, groups side by side: `(F, F, g n)`."""
-        groups, rank = self.groups_in_use, self.interactions[place]["rank"]
+        groups, rank = self.in_use[place], self.interactions[place]["rank"]
         size, width = self._sizes(place, j)
         bands = ops.transpose(self.factor_bands[place][j, :groups, :size, :width], (1, 2, 3, 0))
         pairs = bands.shape[2]

@@ -282,9 +282,9 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
             restarts: further random starts. The fits of `"variational"` are averaged: the average of
                 K fits of rank F is a model of rank K F. Of those of `"bcd"` the best is kept. With
                 `"auto"` a variational fit of interactions to at most 20,000 rows has starts until
-                further ones would change its error by less than 1 %: at least 2, at most 12 and 40,000
-                over the number of rows. It has one if `epochs` or `callbacks` are given, as all other
-                fits have.
+                further ones would change its error by less than 1 %: at least 2, at most 12, and 1 plus
+                20,000 over the number of rows. It has one if `epochs` or `callbacks` are given, as all
+                other fits have.
             seed: of split, start and shuffling, by default the model's.
 
         Returns:

@@ -10,17 +10,17 @@ from ahofm_keras.model.graph import count_posterior
 from ahofm_keras.terms import Design
 
 AUTO = "auto"
-# Starts are added until they agree, to so many at most and so many rows in all of them together: the
-# fewer rows there are, the more a fit depends on its start, and the sooner it is done.
+# Starts are added until they agree, to so many at most, and to so many rows in all but the first of them
+# together: the fewer rows there are, the more a fit depends on its start, and the sooner it is done.
 MOST_STARTS = 12
-ROWS_OF_STARTS = 40_000
+ROWS_OF_STARTS = 20_000
 # Numbers of a posterior, 128 MB of them: room that would take more is not made unasked.
 MOST_NUMBERS = 2**24
 
 
 def most_starts(rows: int) -> int:
     """How many starts a fit to so many rows has by default, at most."""
-    return max(1, min(MOST_STARTS, ROWS_OF_STARTS // rows))
+    return min(MOST_STARTS, 1 + ROWS_OF_STARTS // rows)
 
 
 def make_room(design: Design, starts: Any) -> int:

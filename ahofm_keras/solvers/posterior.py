@@ -47,10 +47,12 @@ def write_posterior(model: Any, engine: Engine, state: State, fits: int | None =
     layer.linear_edf.assign(block.edf)
     unit = np.log(engine.weight_unit)
     layer.linear_smoothing.assign(_kept(block.prior.smoothing(), unit))
+    groups = []
     for place, order in enumerate(engine.design.layout.only.orders):
-        _write_groups(layer, place, state.groups_of(order.key), unit, fits)
+        own = state.groups_of(order.key)
+        _write_groups(layer, place, own, unit, fits)
+        groups.append(max((group.number + 1 for group in own), default=0))
     # Last, because it says that there is a posterior: an interrupted write leaves none.
-    groups = max((group.number + 1 for group in state.groups), default=1)
     layer.announce(state.dispersion * engine.weight_unit, groups)
 
 

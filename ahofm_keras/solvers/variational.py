@@ -48,7 +48,8 @@ def _starts(engine: Engine, model: Any, job: FitJob) -> Steps:
     """Fits from several starts, averaged."""
     states: list[State] = []
     for start in range(job.restarts + 1):
-        states.append((yield from _one_start(engine, model, job, job.seed + start)))
+        other = states[0] if states else None
+        states.append((yield from _one_start(engine, model, job, job.seed + start, other)))
         if job.until_agreed and are_enough(engine, states):
             break
     if not job.restarts:
@@ -58,7 +59,7 @@ def _starts(engine: Engine, model: Any, job: FitJob) -> Steps:
     return (yield from announced(engine, lambda: average))
 
 
-def _one_start(engine: Engine, model: Any, job: FitJob, seed: int) -> Steps:
+def _one_start(engine: Engine, model: Any, job: FitJob, seed: int, other: State | None = None) -> Steps:
     """A whole fit; of many rows a sample, and of many in it a sample of that, finds the start."""
     sizes = sample_sizes(engine.rows, engine.settings)
     if sizes:
@@ -69,7 +70,7 @@ def _one_start(engine: Engine, model: Any, job: FitJob, seed: int) -> Steps:
             f"The fit that a sample of {sizes[0]:,} rows started went astray on all {engine.rows:,}: "
             "it is fitted again without a sample, which takes longer."
         )
-    return (yield from ascend(engine, seed))
+    return (yield from ascend(engine, seed, other))
 
 
 def is_astray(engine: Engine, state: State) -> bool:
@@ -113,8 +114,14 @@ def _reset_smoothing(engine: Engine, state: State) -> State:
     return finish(try_moves(engine, engine.update_linear(state), [ResetSmoothing()]))
 
 
-def ascend(engine: Engine, seed: int) -> Steps:
-    """A whole fit from random factors, yielding after every sweep."""
+def ascend(engine: Engine, seed: int, other: State | None = None) -> Steps:
+    """A whole fit from random factors, yielding after every sweep.
+
+    Args:
+        engine: of the fit.
+        seed: of the random factors.
+        other: where another start has led, if there is one.
+    """
     state = engine.start()
     start = _start_linear(engine, replace(state, groups=()))
     plain = _fit_linear(engine, start)
@@ -122,7 +129,7 @@ def ascend(engine: Engine, seed: int) -> Steps:
         return (yield from climb(engine, plain))
     # Now the factors, which are 0, count in the dispersion as if they explained their share: it is
     # underestimated, and that helps. Where noise is overestimated factors die before they fit.
-    first = tuple(group for group in state.groups if not group.number)
+    first = tuple(own for own in state.groups if not own.number and not own.factors.optional)
     state = replace(plain, dispersion=1.0, linear=start.linear, groups=first)
     state = _fit_linear(engine, engine.linearise(state, Rough.ALL))
     state = _draw_in_range(engine, state, seed)
@@ -130,7 +137,7 @@ def ascend(engine: Engine, seed: int) -> Steps:
     # It was chosen while the interactions, which are there now, were noise.
     state = _reset_smoothing(engine, state)
     state = yield from settle(engine, state)
-    state = yield from complete(engine, state)
+    state = yield from complete(engine, state, other)
     return (yield from try_moves(engine, state, [MainEffectsOnly(plain)]))
 
 

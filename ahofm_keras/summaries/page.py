@@ -217,6 +217,9 @@ def _notes(terms: pd.DataFrame, figures: Figures) -> list[str]:
         notes.append(text + ".")
     if terms["pruned"].any():
         notes.append("pruned: the fit switched the term off, the data does not ask for it.")
+    for label, order in figures["orders"].items():
+        reached = f"there are interactions up to order {order}" if order > 1 else "no interactions"
+        notes.append(f'{label}: {reached}, as D="auto" lets the data decide.')
     if figures["weighted"]:
         notes.append("rows had weights.")
     if figures["shares"] > 0 and abs(figures["shares"] - 1) > _COVARY:

@@ -37,7 +37,8 @@ class Summary:
             - `statistic`, `ref_df`, `p_value`: an approximate test that it is zero, see `summary`;
             - `k_by_margin`, `df_by_margin`, `lambda_asked_by_margin`, `lambda_by_margin`: of a smooth or
               tensor product a tuple with one figure per margin, in the order of its features.
-        figures: of the fit as a whole, by name; None where not known.
+        figures: of the fit as a whole, by name; None where not known. `orders` has the highest order
+            reached of each term with `D="auto"`.
     """
 
     coefficients: pd.DataFrame
@@ -100,7 +101,19 @@ def summary(model: AdditiveModel) -> Summary:
     figures["posterior"] = model.has_posterior
     figures["dispersion_known"] = model.family.dispersion_known
     figures["shares"] = float(terms["share"].sum())
+    figures["orders"] = _orders(model, terms)
     return Summary(_coefficients(rows.block, model, residual_df), terms, figures)
+
+
+def _orders(model: AdditiveModel, terms: pd.DataFrame) -> dict[str, int]:
+    """The highest order in use, 1 for none, of each term that leaves it to the data."""
+    found: dict[str, int] = {}
+    for term in model.design.only.terms:
+        orders = model.design.layout.only.orders_of(term)
+        if any(order.optional for order in orders):
+            used = (order.order for order in orders if not terms.loc[order.label, "pruned"])
+            found[term.label] = max(used, default=1)
+    return found
 
 
 def _coefficients(

@@ -341,6 +341,7 @@ class InteractionOrder:
         size: number of factors of a group, at most: the factors of a group covary.
         groups: number of groups that there is room for.
         automatic: whether the data chooses the rank, up to this one.
+        optional: whether the data chooses if there are factors at all.
         positions: of the features in the design.
         features: the same features.
         smoothing: lambda of each feature.
@@ -356,6 +357,7 @@ class InteractionOrder:
     size: int
     groups: int
     automatic: bool
+    optional: bool
     positions: tuple[int, ...]
     features: tuple[Feature, ...]
     smoothing: tuple[float, ...]

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ahofm_keras.formula import TermCall, TermSpec
-from ahofm_keras.formula.options import calls_of, interaction_orders
+from ahofm_keras.formula.options import calls_of, interaction_orders, is_automatic_order
 from ahofm_keras.layers import FactorizedInteraction
 from ahofm_keras.terms.base import TERMS, Tensor, Term, register_term
 from ahofm_keras.terms.blocks import InteractionOrder, Sources
@@ -36,6 +36,7 @@ class Order:
         automatic: whether the data chooses the rank, up to this one.
         groups: number of groups of factors that there is room for. The average of K fits of G groups is
             a fit of K G groups.
+        optional: whether the data chooses if there are factors at all.
     """
 
     order: int
@@ -44,6 +45,7 @@ class Order:
     df: tuple[float, ...]
     automatic: bool = False
     groups: int = 1
+    optional: bool = False
 
     @property
     def size(self) -> int:
@@ -58,6 +60,8 @@ class Order:
     @property
     def started(self) -> int:
         """Number of factors that mini-batches learn: they cannot tell how many are needed."""
+        if self.optional:
+            return 0
         return self.size if self.automatic else self.rank
 
 
@@ -90,7 +94,8 @@ class InteractionTerm(Term):
             wanted = [df[order] for df in degrees]
             smoothing = learning.smoother.smoothing(places, wanted, spec, "k" in options)
             reached = tuple(map(learning.smoother.reached, places, smoothing))
-            fitted.append(Order(order, rank, tuple(smoothing), reached, is_automatic(options)))
+            automatic, optional = is_automatic(options), is_optional(options, order)
+            fitted.append(Order(order, rank, tuple(smoothing), reached, automatic, optional=optional))
         own = cls(spec.label, learning.name(spec.label), tuple(places), tuple(fitted))
         return own.with_starts(1)
 
@@ -129,10 +134,11 @@ class InteractionTerm(Term):
     def from_json(cls, config: Mapping[str, Any]) -> InteractionTerm:
         orders = tuple(
             Order(
-                o["order"], o["rank"], tuple(o["smoothing"]), tuple(o["df"]), o["automatic"], o["groups"]
+                o["order"], o["rank"], tuple(o["smoothing"]), tuple(o["df"]), o["automatic"],
+                o["groups"], o["optional"],
             )
             for o in config["orders"]
-        )
+        )  # fmt: skip
         fixed = config.get("fixed", False)
         return cls(config["label"], config["name"], tuple(config["members"]), orders, fixed)
 
@@ -156,8 +162,7 @@ class InteractionTerm(Term):
         return tuple(
             InteractionOrder(
                 self.name, label, index, own.order, own.rank, own.size, own.groups, own.automatic,
-                self.members, features,
-                own.smoothing, own.df, self.fixed,
+                own.optional, self.members, features, own.smoothing, own.df, self.fixed,
             )
             for index, (label, own) in enumerate(zip(self.column_labels, self.orders, strict=True))
         )  # fmt: skip
@@ -215,15 +220,23 @@ class LinearInteractionTerm(InteractionTerm):
         ridge = float(spec.options.get("sp", DEFAULT_RIDGE))
         reached = tuple(learning.smoother.reached(place, ridge) for place in places)
         fitted = tuple(
-            Order(order, rank, (ridge,) * len(places), reached, is_automatic(spec.options))
+            Order(
+                order, rank, (ridge,) * len(places), reached, is_automatic(spec.options),
+                optional=is_optional(spec.options, order),
+            )
             for order, rank in ranks(spec.options, orders, learning.rows)
-        )
+        )  # fmt: skip
         name = learning.name(spec.label)
         return cls(spec.label, name, tuple(places), fitted, "sp" in spec.options).with_starts(1)
 
     @classmethod
     def main_effect(cls, spec: TermSpec, feature: Expression, learning: Learning) -> TermSpec:
         return replace(spec, kind="linear", features=(feature,), options={}, call="")
+
+
+def is_optional(options: Mapping[str, Any], order: int) -> bool:
+    """Whether the data chooses if there are interactions of an order; pairs are always fitted."""
+    return is_automatic_order(options) and order > 2
 
 
 def _basis(spec: TermSpec, feature: Expression, learning: Learning) -> int:

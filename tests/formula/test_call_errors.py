@@ -205,6 +205,13 @@ OPTIONS: list[Row] = [
      "    ^^^^^^^^^^^^^^^^",
      "`D` of `ahofm()` must lie between 2 and its number of features.\n"
      "    Received: D=4 with 2 features (`x`, `z`)."),
+    ('y ~ ahofm(x, z, D="all")',
+     '                ^^^^^^^',
+     '`D` of `ahofm()` must be "auto", a whole number of at least 2.\n    Received: D="all".'),
+    ('y ~ ahofm(x, z, g, D="auto", F=(5, 3, 2))',
+     '    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^',
+     "`F` of `ahofm()` needs one number per order of interaction (2: order 2, order 3).\n"
+     "    Received: F=(5, 3, 2)."),
     ("y ~ ahofm(x, z, D=2, orders=2)",
      "    ^^^^^^^^^^^^^^^^^^^^^^^^^^",
      "`ahofm()` takes `D` or `orders`, not both."),

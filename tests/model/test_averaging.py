@@ -274,9 +274,10 @@ def test_after_another_solver_each_fit_of_an_average_has_its_share_of_the_varian
     """The factors of one stand for those of the others: alone each would have all of it."""
     model = ak.AdditiveModel(FORMULA, data, starts=3)
     model.fit(data, restarts=1, verbose=0)
-    assert model.posterior.groups_in_use == 2
+    assert set(model.posterior.in_use) == {2}
     model.fit(data, solver="bcd", epochs=3, verbose=0)
-    assert model.starts == model.posterior.groups_in_use == 2
+    assert model.starts == 2
+    assert set(model.posterior.in_use) == {2}
     assert model.fit_result.posterior == "laplace"
     alone, written = alone_and_written_variances(model, data)
     assert alone.min() > 0
@@ -287,7 +288,7 @@ def test_after_another_solver_each_fit_of_an_average_has_its_share_of_the_varian
         loaded.predict(data, interval=0.9), model.predict(data, interval=0.9), check_exact=True
     )
     model.fit(data, restarts=1, verbose=0)
-    assert model.posterior.groups_in_use == 2
+    assert set(model.posterior.in_use) == {2}
     assert model.fit_result.posterior == "variational"
 
 
@@ -350,12 +351,12 @@ def test_starts_are_added_until_they_agree(data: pd.DataFrame, monkeypatch: pyte
     monkeypatch.setattr(room, "ROWS_OF_STARTS", 40_000)
     monkeypatch.setattr(room, "MOST_STARTS", 9)
     found = {}
-    for agreement in (1e9, 0.0001, 0.0):
+    for agreement in (1e9, 0.00005, 0.0):
         model = ak.AdditiveModel(FORMULA, data)
         with use_settings(agreement=agreement):
             model.fit(data, verbose=0)
         found[agreement] = model.starts
-        if agreement == 0.0001:
+        if agreement == 0.00005:
             fixed = ak.AdditiveModel(FORMULA, data, starts=9)
             # Up to nine starts pay for compiled loops, three do not: their sums round differently.
             with use_kernels("numpy"), use_settings(agreement=agreement):
@@ -365,11 +366,11 @@ def test_starts_are_added_until_they_agree(data: pd.DataFrame, monkeypatch: pyte
             for kind in ({"type": "link"}, {"interval": 0.9}):
                 np.testing.assert_array_equal(model.predict(data, **kind), fixed.predict(data, **kind))
     assert found[1e9] == 2
-    assert 2 < found[0.0001] < 9
+    assert 2 < found[0.00005] < 9
     assert found[0.0] == 9
 
 
-@pytest.mark.parametrize(("rows", "starts"), [(160 * 3, 3), (160 * 2, 2), (160 * 2 - 1, 1)])
+@pytest.mark.parametrize(("rows", "starts"), [(160 * 2, 3), (160, 2), (160 - 1, 1)])
 def test_the_more_rows_the_fewer_starts(
     data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, rows: int, starts: int
 ) -> None:

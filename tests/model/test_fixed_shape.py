@@ -219,7 +219,7 @@ def test_room_follows_from_design_and_rows(data: pd.DataFrame, monkeypatch: pyte
     monkeypatch.setattr(room, "ROWS_OF_STARTS", 40_000)
     assert make(data, starts="auto").room == 12
     assert ak.AdditiveModel("y ~ s(a)", data).room == 1
-    monkeypatch.setattr(room, "ROWS_OF_STARTS", 160 * 5 + 1)
+    monkeypatch.setattr(room, "ROWS_OF_STARTS", 160 * 4 + 1)
     assert make(data, starts="auto").room == 5
     numbers = room.count_posterior(make(data).design.with_starts(3))
     monkeypatch.setattr(room, "MOST_NUMBERS", numbers)

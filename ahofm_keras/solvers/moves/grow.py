@@ -21,6 +21,7 @@ from ahofm_keras.solvers.moves.grow_group import fit_group, free_number
 from ahofm_keras.solvers.moves.move import Move, Proposal
 from ahofm_keras.solvers.moves.search import Finding, price_of_search, search, smoothest
 from ahofm_keras.solvers.state import State
+from ahofm_keras.terms import InteractionOrder
 
 
 class Grow(Move):
@@ -37,6 +38,8 @@ class Grow(Move):
 
     def propose(self, engine: Engine, state: State, refused: frozenset[Hashable]) -> Proposal | None:
         room = self._room(state)
+        if not is_next(state, self.template.factors):
+            return None
         if not room or len(refused) >= engine.settings.search_refusals:
             return None
         found = search(engine, state, self.template, refused, len(room))
@@ -68,6 +71,12 @@ class Grow(Move):
             return replace(self.template, number=number, kept=kept, blocks=blocks)
         both = zip(old.blocks, blocks, strict=True)
         return replace(old, kept=(*old.kept, *kept), blocks=tuple(own.beside(new) for own, new in both))
+
+
+def is_next(state: State, order: InteractionOrder) -> bool:
+    """Whether an order is looked for: one that was asked for, a triple, the next after those in use."""
+    used = (own.order for own in state.groups if own.factors.name == order.name)
+    return not order.optional or order.order <= 1 + max(used, default=2)
 
 
 def _start_block(template: FactorBlock, j: int, found: Finding) -> FactorBlock:

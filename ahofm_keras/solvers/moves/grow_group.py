@@ -32,6 +32,8 @@ class GrowGroup(Move):
         number = free_number(state, self.order)
         if number is None or refused:
             return None
+        if self.order.optional and not state.groups_of(self.order.key):
+            return None  # where the search found nothing random factors need not be tried
         group = engine.make_group(self.order, number)
         variance = engine.settings.start_variance * state.dispersion
         group = draw_group(group, generator(number, "groups"), variance)
