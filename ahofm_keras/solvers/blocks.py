@@ -271,13 +271,12 @@ class FactorBlock(Block):
 
     def to_coordinates(self, gram: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Bands of the Gram matrices of pairs, and sums `(F, M)`, of the basis -> the block's system."""
-        transform, pairs = self.transform, triangle(self.rank)
-        small = transform_band(gram, transform)
-        blocks = np.empty((self.rank, self.rank, self.width, self.width))
-        blocks[pairs] = small
-        blocks[pairs[::-1]] = small.swapaxes(1, 2)
-        size = self.rank * self.width
-        return blocks.swapaxes(1, 2).reshape(size, size), (rhs @ transform).reshape(-1)
+        rank, width, transform = self.rank, self.width, self.transform
+        first, second = triangle(rank)
+        blocks = np.empty((rank, width, rank, width))
+        # Those of a pair are symmetric: they are the same for both orders of the factors.
+        blocks[first, :, second] = blocks[second, :, first] = transform_band(gram, transform)
+        return blocks.reshape(2 * (rank * width,)), (rhs @ transform).reshape(-1)
 
 
 # From a design --------------------------------------------------------------------------------------

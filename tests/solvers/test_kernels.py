@@ -100,7 +100,7 @@ def assert_equal(found: Any, wanted: Any, rtol: float) -> None:
 @needs_numba
 @pytest.mark.parametrize("random", [True, False], ids=["random", "fixed"])
 @pytest.mark.parametrize("rows", [1, 64, 150])
-@pytest.mark.parametrize("rank", [1, 2, 5])
+@pytest.mark.parametrize("rank", [1, 2, 5, 9])  # less than a vector of factors or pairs, and more
 @pytest.mark.parametrize("order", [2, 3, 4])
 def test_compiled_loops_are_those_in_numpy(order: int, rank: int, rows: int, random: bool) -> None:
     groups = []
