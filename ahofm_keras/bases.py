@@ -4,6 +4,9 @@ Every basis is a row of cardinal B-splines of one degree at the integers. What d
 value finds its place on that axis: a number through a smooth, rising warp that spreads the knots, a
 category as the index of its level (degree 0: one box a level). The functions take `numpy` or
 `keras.ops` as `namespace`, so training, prediction and the exported graph share one code path.
+
+Values that many rows share, atoms, have places of their own, far beyond the axis, and functions of their
+own after the splines: a row at an atom has that one function, which is 1 there, and no other.
 """
 
 from __future__ import annotations
@@ -23,6 +26,13 @@ Array = Any
 Namespace = Any
 
 EXTRAPOLATIONS = ("clip", "linear", "error")
+# Place of the first atom; the second is twice as far, and so on: single precision tells them apart.
+ATOM_PLACE = 1e13
+# Beyond any straight line's place; far enough for it, and still a number in float32.
+_FURTHEST = 1e12
+# Units in the last place by which a value may miss an atom: functions of a formula round differently in
+# NumPy and in the graph.
+_ULPS = 4
 # Values up to this number are looked up one by one: pandas takes longer to begin.
 _FEW = 1000
 
@@ -33,7 +43,7 @@ class Basis:
 
     Args:
         kind: `"ps"` (P-spline), `"cp"` (cyclic P-spline), `"re"` (levels) or `"linear"`.
-        size: number of functions M.
+        size: number of functions M, those of atoms, which come last, among them.
         degree: of the B-splines; 0 for levels, 1 for `"linear"`, where it is not used.
         axis: raw values of the warp's table, rising; for `"linear"` centre and spread.
         warped: values of the warp at `axis`, from 0 to 1.
@@ -41,6 +51,7 @@ class Basis:
         extrapolation: `"clip"`, `"linear"` or `"error"` for values outside the training range.
         line: for `"ps"`, the coefficients of the straight line: with them the functions add up to x,
             less some number.
+        atoms: values with functions of their own, rising; of `"ps"` alone.
     """
 
     kind: str
@@ -51,11 +62,17 @@ class Basis:
     levels: tuple[Any, ...] = ()
     extrapolation: str = "clip"
     line: tuple[float, ...] = ()
+    atoms: tuple[float, ...] = ()
+
+    @property
+    def splines(self) -> int:
+        """Number of functions but for those of atoms."""
+        return self.size - len(self.atoms)
 
     @property
     def intervals(self) -> int:
         """Number of knot intervals between the two ends of the axis."""
-        return self.size if self.kind == "cp" else self.size - self.degree
+        return self.splines if self.kind == "cp" else self.splines - self.degree
 
     @property
     def period(self) -> int:
@@ -87,6 +104,7 @@ class Basis:
             "levels": list(self.levels),
             "extrapolation": self.extrapolation,
             "line": list(self.line),
+            "atoms": list(self.atoms),
         }
 
     @classmethod
@@ -100,6 +118,7 @@ class Basis:
             tuple(config["levels"]),
             config["extrapolation"],
             tuple(config["line"]),
+            tuple(config["atoms"]),
         )
 
 
@@ -112,6 +131,7 @@ def make_spline(
     knots: str | tuple[float, float] = "adaptive",
     cyclic: bool = False,
     extrapolation: str = "clip",
+    atoms: tuple[float, ...] = (),
 ) -> Basis:
     """B-splines on evenly spaced knots of a warped axis.
 
@@ -124,16 +144,18 @@ def make_spline(
             `"adaptive"` lies halfway between; a pair gives the two ends of an even axis.
         cyclic: whether the ends are joined.
         extrapolation: what happens outside the axis (a cyclic axis goes round instead).
+        atoms: values that get a function of their own beside these, rising.
     """
     warp = learn_warp(x, knots, size, degree, cyclic, counts)
     return Basis(
         "cp" if cyclic else "ps",
-        size,
+        size + len(atoms),
         degree,
         tuple(warp.axis.tolist()),
         tuple(warp.warped.tolist()),
         extrapolation=extrapolation,
         line=tuple(warp.line.tolist()),
+        atoms=atoms,
     )
 
 
@@ -159,21 +181,37 @@ def locate(basis: Basis, x: Array, namespace: Namespace = np) -> Array:
         namespace: `numpy` or `keras.ops`.
 
     Returns:
-        `(n,)`: in [0, intervals] for splines (beyond it with `extrapolation="linear"`), the index of
-        the level or -1, or the standardised value.
+        `(n,)`: in [0, intervals] for splines (beyond it with `extrapolation="linear"`) or the place of
+        an atom, the index of the level or -1, or the standardised value.
     """
     if basis.kind == "linear":
         return (x - basis.axis[0]) / basis.axis[1]
     if basis.kind == "re":
         return _locate_numbers(basis.levels, x, namespace)
+    raw = x
     low, high = basis.axis[0], basis.axis[-1]
     if basis.period:
         # A plain float would be rounded to float32 by keras.ops.
         x = low + namespace.mod(x - low, np.float64(high - low))
     elif basis.extrapolation != "linear":
         x = namespace.clip(x, low, high)
-    # Far enough for any straight line, and still a number in float32.
-    return namespace.clip(_interpolate(basis, x, namespace) * basis.intervals, -1e12, 1e12)
+    places = namespace.clip(_interpolate(basis, x, namespace) * basis.intervals, -_FURTHEST, _FURTHEST)
+    return _beside_atoms(basis.atoms, raw, places, namespace) if basis.atoms else places
+
+
+def _beside_atoms(atoms: tuple[float, ...], x: Array, places: Array, namespace: Namespace) -> Array:
+    """Places of values, those of atoms where a value is one."""
+    known = np.asarray(atoms)
+    nearest = namespace.searchsorted((known[1:] + known[:-1]) / 2, x)
+    distance = namespace.abs(x - namespace.take(known, nearest))
+    is_atom = distance <= namespace.take(_ULPS * np.spacing(np.abs(known)), nearest)
+    own = ATOM_PLACE * np.arange(1.0, len(known) + 1)
+    return namespace.where(is_atom, namespace.take(own, nearest), places)
+
+
+def atom_indices(places: Array, namespace: Namespace = np) -> Array:
+    """Index of the atom at places as `locate` gives them; -1 on the axis."""
+    return namespace.round(namespace.maximum(places, 0.0) / ATOM_PLACE) - 1
 
 
 def _interpolate(basis: Basis, x: Array, namespace: Namespace) -> Array:
@@ -307,8 +345,12 @@ def evaluate_basis(basis: Basis, x: np.ndarray) -> np.ndarray:
         return place
     beyond = np.array(float(basis.intervals)) if basis.extrapolation == "linear" else None
     period = np.array(float(basis.period)) if basis.period else None
-    centres = spline_centres(basis.size, basis.degree)
-    return evaluate_places(place, centres, basis.degree, period=period, straight_beyond=beyond)
+    centres = spline_centres(basis.splines, basis.degree)
+    values = evaluate_places(place, centres, basis.degree, period=period, straight_beyond=beyond)
+    if not basis.atoms:
+        return values
+    own = atom_indices(place) == np.arange(len(basis.atoms))
+    return np.concatenate([np.where(own.any(axis=1, keepdims=True), 0.0, values), own], axis=1)
 
 
 def center_basis(column_means: np.ndarray) -> np.ndarray:

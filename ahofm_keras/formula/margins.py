@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
-MARGIN_OPTIONS = ("k", "df", "bs", "knots", "sp")
+MARGIN_OPTIONS = ("k", "df", "bs", "knots", "atoms", "sp")
+# Options of which a tuple of numbers is one value: the two ends of an axis, values of a feature.
+_OF_NUMBERS = ("knots", "atoms")
 
 
 def check_margins(name: str, options: Mapping[str, Any], features: Sequence[str]) -> str | None:
@@ -42,10 +44,12 @@ def order_by_margin(options: Mapping[str, Any], features: Sequence[str]) -> dict
 
 
 def is_by_margin(option: str, value: Any) -> bool:
-    """Whether an option has one value per margin; a pair of numbers is the two ends of all axes."""
+    """Whether an option has one value per margin; a tuple of numbers may be one value of all."""
     if not isinstance(value, tuple):
         return False
-    return option != "knots" or not all(isinstance(end, Real) for end in value)
+    return option not in _OF_NUMBERS or not all(
+        isinstance(own, Real) and not isinstance(own, bool) for own in value
+    )
 
 
 def margin_option(options: Mapping[str, Any], option: str, place: int) -> Any:
@@ -59,7 +63,7 @@ def said_of_margin(options: Mapping[str, Any], place: int) -> dict[str, Any]:
 
     One k, or one way to place knots, is that of the margins with knots: it says nothing of a category.
     """
-    given = [option for option in ("k", "knots") if is_by_margin(option, options.get(option))]
+    given = [option for option in ("k", "knots", "atoms") if is_by_margin(option, options.get(option))]
     said = {option: margin_option(options, option, place) for option in ("bs", *given)}
     return {option: value for option, value in said.items() if value is not None}
 

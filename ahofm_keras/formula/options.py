@@ -14,6 +14,8 @@ from typing import Any
 from ahofm_keras.formula.margins import check_margins, is_by_margin, order_by_margin, said_of_margin
 from ahofm_keras.transforms import Expression
 
+# Values of a feature that get a function of their own, at most.
+MOST_ATOMS = 100
 KNOTS = ("adaptive", "even", "quantile")
 BASES = ("ps", "cp", "re")
 
@@ -130,6 +132,15 @@ def _knots(value: Any) -> str | None:
     return f"{reason}, or the two ends of the axis, e.g. (0, 24)" if reason else None
 
 
+def _atoms(value: Any) -> str | None:
+    """Values that get a function of their own, `"auto"` for those that stand out, False for none."""
+    if value is False or value == "auto":
+        return None
+    if not isinstance(value, tuple) or not value or not all(map(_is_finite, value)):
+        return '"auto", False, or a list of values, e.g. [0, 40]'
+    return None if len(value) <= MOST_ATOMS else f"a list of at most {MOST_ATOMS} values"
+
+
 def _or_margins(each: Check, may_miss: bool = True) -> Check:
     """A value for all margins, a tuple with one per margin (None: as if not given), or a dict."""
 
@@ -148,11 +159,15 @@ def _or_margins(each: Check, may_miss: bool = True) -> Check:
     return check
 
 
-def _margin_knots(value: Any) -> str | None:
-    """Knots of all margins, or of each."""
-    if isinstance(value, tuple) and not is_by_margin("knots", value):
-        return _knots(value)
-    return _or_margins(_knots)(value)
+def _or_numbers(option: str, each: Check) -> Check:
+    """As `_or_margins`, of an option of which a tuple of numbers is one value for all margins."""
+
+    def check(value: Any) -> str | None:
+        if isinstance(value, tuple) and not is_by_margin(option, value):
+            return each(value)
+        return _or_margins(each)(value)
+
+    return check
 
 
 def _orders(value: Any) -> str | None:
@@ -170,6 +185,7 @@ _AFM = {
     "k": _or_dict(_whole(2)),
     "bs": _or_dict(_one_of(*BASES)),
     "knots": _or_dict(_knots),
+    "atoms": _or_dict(_atoms),
     "main": _TRUTH,
     "center": _TRUTH,
 }
@@ -179,7 +195,8 @@ _TENSOR = {
     "k": _or_margins(_whole(2)),
     "df": _or_margins(_number(0, strictly=True)),
     "bs": _or_margins(_one_of(*BASES)),
-    "knots": _margin_knots,
+    "knots": _or_numbers("knots", _knots),
+    "atoms": _or_numbers("atoms", _atoms),
     "sp": _or_margins(_number(0, strictly=False), may_miss=False),
 }
 
@@ -193,7 +210,9 @@ def check_basis(feature: Expression, options: Mapping[str, Any]) -> None:
     """Raise where options ask for knots of a category, or for another basis than that of its levels."""
     if feature.is_category and options.get("bs", "re") != "re":
         raise OptionError(f'`{feature}` is a category: leave out `bs`, or use bs="re".')
-    unused = sorted({"k", "knots"} & set(options))
+    if options.get("bs") == "cp" and options.get("atoms") not in (None, False, "auto"):
+        raise OptionError('`atoms` cannot stand beside bs="cp": a circle has none.')
+    unused = sorted({"k", "knots", "atoms"} & set(options))
     if unused and options.get("bs") == "re":
         raise OptionError(f'`{unused[0]}` has no meaning with bs="re".')
     if unused and feature.is_category:
@@ -238,6 +257,7 @@ TERM_CALLS: dict[str, TermCall] = {
             "df": _number(0, strictly=True),
             "bs": _one_of(*BASES),
             "knots": _knots,
+            "atoms": _atoms,
             "sp": _number(0, strictly=False),
         },
         finish=_finish_smooth,

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from ahofm_keras.bases import evaluate_places, spline_centres
+from ahofm_keras.bases import atom_indices, evaluate_places, spline_centres
 
 Array = Any
 
@@ -25,6 +25,7 @@ class BasisExpansion(keras.layers.Layer):
         cyclic: whether the axes are circles.
         straight_beyond: length of each axis where functions go on as straight lines beyond its ends,
             empty where they need not.
+        atoms: number of atoms of each feature, whose functions are the last of its own.
 
     Returns:
         `(p, M, n)`: features first, so that a feature's basis is one piece of memory and its product
@@ -38,6 +39,7 @@ class BasisExpansion(keras.layers.Layer):
         degree: int | None,
         cyclic: bool = False,
         straight_beyond: Sequence[float] = (),
+        atoms: Sequence[int] = (),
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -46,6 +48,7 @@ class BasisExpansion(keras.layers.Layer):
         self.degree = degree
         self.cyclic = cyclic
         self.straight_beyond = list(straight_beyond)
+        self.atoms = list(atoms)
 
     def call(self, places: Array) -> Array:
         chosen = take_first(ops.transpose(places), self.columns)[:, None, :]
@@ -53,7 +56,11 @@ class BasisExpansion(keras.layers.Layer):
             return chosen
         beyond = np.reshape(self.straight_beyond, (-1, 1, 1)) if self.straight_beyond else None
         period = np.reshape(self.sizes, (-1, 1, 1)) if self.cyclic else None
-        return evaluate_places(
+        atom = None
+        if any(self.atoms):
+            atom = atom_indices(chosen, ops)
+            chosen = ops.where(atom >= 0, ops.zeros_like(chosen), chosen)
+        values = evaluate_places(
             chosen,
             spline_centres(max(self.sizes), self.degree)[:, None],
             self.degree,
@@ -61,6 +68,12 @@ class BasisExpansion(keras.layers.Layer):
             straight_beyond=beyond,
             namespace=ops,
         )
+        if atom is None:
+            return values
+        first = np.reshape(np.subtract(self.sizes, self.atoms), (-1, 1, 1))
+        number = np.arange(max(self.sizes))[:, None] - first
+        own = ops.cast(ops.equal(atom, ops.cast(number, atom.dtype)), values.dtype)
+        return ops.where(atom >= 0, own, values)
 
     def compute_output_shape(self, places_shape: Any) -> tuple[int, int, int | None]:
         width = 1 if self.degree is None else max(self.sizes)
@@ -74,6 +87,7 @@ class BasisExpansion(keras.layers.Layer):
             "degree": self.degree,
             "cyclic": self.cyclic,
             "straight_beyond": self.straight_beyond,
+            "atoms": self.atoms,
         }
 
 

@@ -49,7 +49,7 @@ def _peaks(feature: Feature) -> np.ndarray:
     basis = feature.basis
     places = np.linspace(0, basis.intervals, _PLACES * basis.intervals + 1)[:, None]
     period = np.array(float(basis.period)) if basis.period else None
-    centres = spline_centres(basis.size, basis.degree)
+    centres = spline_centres(basis.splines, basis.degree)
     values = evaluate_places(places, centres, basis.degree, period=period)
-    peaks: np.ndarray = np.square(values @ feature.transform).max(axis=0)
+    peaks: np.ndarray = np.square(values @ feature.transform[: basis.splines]).max(axis=0)
     return peaks

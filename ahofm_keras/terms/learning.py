@@ -14,6 +14,9 @@ from ahofm_keras.terms.linear_coding import LinearCoder
 from ahofm_keras.terms.smoothing import Smoother
 from ahofm_keras.transforms import Expression
 
+# Where a formula does not say.
+DEFAULT_ATOMS: str | bool = "auto"
+
 
 class Shared:
     """What the terms of all predictors share while they learn.
@@ -99,7 +102,7 @@ class Learning:
             return
         if options.get("bs", "re") != "re":
             raise spec.error(f"Column `{feature}` holds categories: {advice}.")
-        unused = [option for option in ("k", "knots") if option in options]
+        unused = [option for option in ("k", "knots", "atoms") if option in options]
         if unused:
             raise spec.error(f"`{unused[0]}` has no meaning for the category `{feature}`.")
 
@@ -107,12 +110,14 @@ class Learning:
         """The basis that the options of a smooth ask for."""
         if self.is_category(feature) or options.get("bs") == "re":
             return Request("re", center=options.get("center", True))
+        kind = options.get("bs", "ps")
         return Request(
-            options.get("bs", "ps"),
+            kind,
             options.get("k"),
             self.reach[feature, False],
             options.get("knots", "adaptive"),
             options.get("center", True),
+            atoms=asked_atoms(kind, options.get("atoms", DEFAULT_ATOMS)),
         )
 
     def own_smooth(self, feature: Expression) -> TermSpec | None:
@@ -121,6 +126,11 @@ class Learning:
             if spec.kind == "s" and spec.features == (feature,):
                 return spec
         return None
+
+
+def asked_atoms(kind: str, given: Any) -> str | tuple[float, ...]:
+    """The values that get a function of their own, or `"auto"`; a basis without splines has none."""
+    return given if kind == "ps" and given else ()
 
 
 def bare(feature: Expression) -> Expression:

@@ -16,7 +16,7 @@ from ahofm_keras.terms.base import Tensor, Term, register_term
 from ahofm_keras.terms.blocks import ProductColumns, Sources
 from ahofm_keras.terms.features import Feature, Request
 from ahofm_keras.terms.groups import PRODUCTS, GroupReader
-from ahofm_keras.terms.learning import Learning
+from ahofm_keras.terms.learning import Learning, asked_atoms
 
 # A layer and its penalty still work with so many; what is beyond is a slip, or a case for `ahofm()`.
 MOST_PRODUCTS = 10_000
@@ -111,6 +111,7 @@ class TensorTerm(Term):
             [feature.eigenvalues for feature in features],
             self.smoothing,
             self.pure,
+            ridges=[feature.ridge for feature in features],
             name=self.name,
         )
         return layer(tensors)
@@ -154,16 +155,20 @@ def _margin_request(spec: TermSpec, margin: int, learning: Learning) -> Request:
     feature, said = spec.features[margin], said_of_margin(spec.options, margin)
     learning.check_category(spec, feature, said, 'leave its `bs` out, or use "re"')
     kind, knots = said.get("bs"), margin_option(spec.options, "knots", margin)
-    own = learning.own_smooth(feature)
+    atoms, own = margin_option(spec.options, "atoms", margin), learning.own_smooth(feature)
     if kind is None and knots is None and own is not None:
         kind, knots = (own.options.get(name) for name in ("bs", "knots"))
+        atoms = own.options.get("atoms") if atoms is None else atoms
     if learning.is_category(feature) or kind == "re":
         return Request("re")
     size, reach = margin_option(spec.options, "k", margin), learning.reach[feature, True]
     kind, margins = kind or "ps", len(spec.features)
     # A circle has no ends. Given lambdas are those of a penalty that other software can be given.
     ends = kind == "ps" and "sp" not in spec.options
-    return Request(kind, size, reach, knots or "adaptive", margins=margins, ends=ends)
+    return Request(
+        kind, size, reach, knots or "adaptive", margins=margins, ends=ends,
+        atoms=asked_atoms(kind, atoms),
+    )  # fmt: skip
 
 
 def _check_products(spec: TermSpec, features: Sequence[Feature]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from ahofm_keras.formula import TermSpec
 from ahofm_keras.transforms import Expression
 
-BASIS_OPTIONS = ("bs", "k", "knots")
+BASIS_OPTIONS = ("bs", "k", "knots", "atoms")
 
 
 def option_of(spec: TermSpec, option: str, feature: Expression) -> Any:
