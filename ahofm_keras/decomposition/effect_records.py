@@ -42,6 +42,8 @@ class Effect:
         near_data: where training rows are near, the same shape; None where it is not known.
         categories: which features are categories.
         purified: whether what smaller subsets can explain was moved to them.
+        atoms: of one feature on an even grid, the effect at the values that have a function of their
+            own, on which the curve goes on as if they had none; None where there are none.
     """
 
     label: str
@@ -53,6 +55,7 @@ class Effect:
     near_data: np.ndarray | None
     categories: tuple[bool, ...]
     purified: bool = False
+    atoms: Effect | None = None
 
     @property
     def order(self) -> int:
@@ -188,7 +191,8 @@ class _Maker:
         fit = parts.evaluate_grid(subset, functions)
         if self.purification is not None:
             fit = fit + self.purification.evaluate_grid(subset, functions)
-        uncertainty = self.uncertainty
+        uncertainty, heaped = self.uncertainty, variables[0].atoms
+        has_atoms = len(subset) == 1 and not given and len(heaped) > 0
         return Effect(
             parts.label(subset),
             tuple(variable.label for variable in variables),
@@ -199,6 +203,7 @@ class _Maker:
             near_data(parts, subset, grid),
             tuple(variable.is_category for variable in variables),
             self.purification is not None,
+            self.make(subset, share, {subset[0]: heaped}) if has_atoms else None,
         )
 
     def share(self, subset: Subset) -> float:

@@ -48,7 +48,7 @@ def factor_shapes(entry: dict[str, Any], groups: int) -> dict[str, Shape]:
     return {
         "means": (count, slots, int(coordinates)),
         "edf": (count, slots),
-        "smoothing": (count, slots, entry["lambdas"] + 1),
+        "smoothing": (count, slots, entry.get("lambdas", 1) + 1),
         "bands": band,
         "tested_covariances": (count, groups, tested, tested, pairs),
         "reference_df": (count, groups),

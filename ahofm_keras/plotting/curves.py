@@ -47,6 +47,8 @@ def draw_curve(ax: Any, effect: Effect, look: Look) -> list[str]:
     if effect.se is not None:
         ax.fill_between(x, *effect.band(look.level), color=BLUE, alpha=0.18, linewidth=0, zorder=2)
     ax.plot(x, effect.fit, color=BLUE, linewidth=LINE, zorder=3)
+    if effect.atoms is not None:
+        _draw_atoms(ax, effect.atoms, look)
     if feature in look.log:
         log_axis(ax, "x")
     notes = _draw_residuals(ax, effect, look)
@@ -59,6 +61,15 @@ def draw_curve(ax: Any, effect: Effect, look: Look) -> list[str]:
         name_axis(ax, "x", feature)
         name_axis(ax, "y", look.effect_label)
     return notes
+
+
+def _draw_atoms(ax: Any, atoms: Effect, look: Look) -> None:
+    """Points beside the curve, with their intervals."""
+    x = np.asarray(atoms.grid[0], float)
+    if atoms.se is not None:
+        ax.vlines(x, *atoms.band(look.level), color=BLUE, linewidth=1.0, zorder=3.5)
+    size = 3.0 if look.compact else 4.5
+    ax.plot(x, atoms.fit, "o", color=BLUE, markersize=size, linewidth=0, zorder=4, label="atoms")
 
 
 def _draw_rug(ax: Any, feature: str, look: Look) -> None:

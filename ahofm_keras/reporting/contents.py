@@ -9,6 +9,7 @@ import numpy as np
 from scipy.stats import norm
 
 from ahofm_keras._version import __version__
+from ahofm_keras.decomposition.grids import beside_atoms
 from ahofm_keras.decomposition.parts import Parts
 from ahofm_keras.decomposition.uncertainty import Uncertainty
 from ahofm_keras.errors import DataError
@@ -84,11 +85,16 @@ def _margin(
         entry: dict[str, Any] = {"frequencies": pack(margin.frequencies, "f4")}
     else:
         even = np.linspace(margin.low, margin.high, _EVEN_POINTS)
-        grid = np.unique(np.concatenate([even, margin.quantiles[::2]]))
+        grid = beside_atoms(variable, np.unique(np.concatenate([even, margin.quantiles[::2]])))
         entry = {"quantiles": pack(margin.quantiles), "grid": pack(grid)}
     if uncertainty is None:
         return {**entry, "se": None}
-    return {**entry, "se": pack(uncertainty.standard_errors((place,), [grid]), "f4")}
+    atoms = uncertainty.standard_errors((place,), [variable.atoms]) if len(variable.atoms) else []
+    return {
+        **entry,
+        "se": pack(uncertainty.standard_errors((place,), [grid]), "f4"),
+        "atoms_se": list(map(float, atoms)),
+    }
 
 
 def _occupied(parts: Parts) -> dict[str, Any]:

@@ -18,6 +18,8 @@ _PRUNED = "pruned"
 _UNKNOWN = "not known"
 # Shares that add up to something this far from 1 have covariances worth a word.
 _COVARY = 0.005
+# Degrees of freedom of atoms below which they say nothing.
+_ATOMS_OFF = 0.05
 _UNITS = {"variational": "sweeps", "bcd": "sweeps", "adam": "epochs"}
 
 
@@ -217,6 +219,8 @@ def _notes(terms: pd.DataFrame, figures: Figures) -> list[str]:
         notes.append(text + ".")
     if terms["pruned"].any():
         notes.append("pruned: the fit switched the term off, the data does not ask for it.")
+    if "atoms" in terms and terms["atoms"].fillna(0).any():
+        notes.append(_atoms_note(terms[terms["atoms"].fillna(0) > 0]))
     if figures["weighted"]:
         notes.append("rows had weights.")
     if figures["shares"] > 0 and abs(figures["shares"] - 1) > _COVARY:
@@ -225,6 +229,16 @@ def _notes(terms: pd.DataFrame, figures: Figures) -> list[str]:
             f"covariances make up {100 * (1 - figures['shares']):+.1f} %."
         )
     return notes
+
+
+def _atoms_note(terms: pd.DataFrame) -> str:
+    """Which terms have functions of single values, and whether these are on."""
+    shown = []
+    for label, row in _rows(terms):
+        edf = getattr(row, "atoms_edf", float("nan"))
+        used = "" if edf != edf else f" ({edf:.1f} edf)" if edf >= _ATOMS_OFF else " (off)"
+        shown.append(f"{label} {int(row.atoms)}{used}")
+    return f"values that many rows share have functions of their own: {', '.join(shown)}."
 
 
 def _figure(value: float | None, digits: int = 4) -> str:

@@ -1,6 +1,6 @@
-"""Values that many rows share: functions of their own (`atoms="auto"`) and a larger k, together and apart.
+"""Values that many rows share: functions of their own and a larger k, together and apart.
 
-    python examples/benchmarks/atoms.py                                             # simulations: minutes
+    python examples/benchmarks/atoms.py                          # simulations: minutes
     AHOFM_DATA=folder python examples/benchmarks/atoms.py --sets bike,concrete --seeds 100 101
 
 Each set is fitted with the basis of 20 functions and with the one that follows the data, both with and
@@ -41,16 +41,19 @@ def read_arguments(given: list[str] | None = None) -> argparse.Namespace:
 
 
 def formula(rows: Split, order: int, size: int | None, atoms: bool) -> str:
-    """Smooths of all numbers, or all their interactions up to an order."""
+    """Smooths of all features, or all their interactions up to an order."""
     numbers = [name for name in rows.features if name not in rows.texts]
-    sized = f", k={size}" if size is not None else ""
+    # Fewer distinct values have a smaller basis in any case.
+    sized = [name for name in numbers if size and rows.train[name].nunique() > size]
+    chosen = "'auto'" if atoms else "False"
     if order > 1:
-        listed = ", ".join(rows.features)
-        own = ', atoms="auto"' if atoms else ", atoms=False"
-        given = f", k={{{', '.join(f'"{name}": {size}' for name in numbers)}}}" if sized else ""
-        return f"{rows.response} ~ ahofm({listed}, D={order}{given}{own})"
-    own = f"{sized}, atoms={'"auto"' if atoms else 'False'}"
-    terms = [f"s({name}{own if name in numbers else ''})" for name in rows.features]
+        sizes = ", ".join(f"'{name}': {size}" for name in sized)
+        options = f", atoms={chosen}" + (f", k={{{sizes}}}" if sized else "")
+        return f"{rows.response} ~ ahofm({', '.join(rows.features)}, D={order}{options})"
+    terms = [
+        f"s({name}" + f", atoms={chosen}" * (name in numbers) + f", k={size}" * (name in sized) + ")"
+        for name in rows.features
+    ]
     return f"{rows.response} ~ {' + '.join(terms)}"
 
 
