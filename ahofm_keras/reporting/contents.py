@@ -89,11 +89,12 @@ def _margin(
         entry = {"quantiles": pack(margin.quantiles), "grid": pack(grid)}
     if uncertainty is None:
         return {**entry, "se": None}
-    atoms = uncertainty.standard_errors((place,), [variable.atoms]) if len(variable.atoms) else []
+    heaped = variable.atoms
+    atoms = uncertainty.standard_errors((place,), [heaped]) if len(heaped) else np.zeros(0)
     return {
         **entry,
         "se": pack(uncertainty.standard_errors((place,), [grid]), "f4"),
-        "atoms_se": list(map(float, atoms)),
+        "atoms_se": atoms.tolist(),
     }
 
 

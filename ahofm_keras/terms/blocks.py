@@ -122,7 +122,8 @@ class Columns:
     @property
     def is_shrunk(self) -> np.ndarray:
         """`(q,)`, which coefficients tau reaches: all but those of atoms."""
-        return ~self.penalties[len(self.penalties) - self.atoms :].any(axis=0)
+        own = self.penalties[len(self.penalties) - self.atoms :]
+        return np.asarray(~own.any(axis=0))
 
     @property
     def is_penalised(self) -> bool:
