@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from ahofm_keras.bands import read_band, transform_band
 from ahofm_keras.bases import (
+    ATOM_PLACE,
     Basis,
     evaluate_basis,
     evaluate_places,
@@ -51,6 +54,8 @@ BASES = {
         f"cp{degree} {size}": circle(degree, size)
         for degree, size in [(1, 4), (2, 5), (3, 4), (3, 5), (3, 11)]
     },
+    "ps3 7 atoms": replace(spline(3, 7), size=13, atoms=(0.0, 2.5, 7.0)),
+    "ps1 7 atoms linear": replace(spline(1, 7, "linear"), size=9, atoms=(3.0,)),
     "cp3 6 linear": circle(3, 6, "linear"),
     "re 1": make_levels((0.0,)),
     "re 6": make_levels(tuple(float(level) for level in range(6))),
@@ -76,6 +81,8 @@ def lay_out(basis: Basis, layout: str) -> np.ndarray:
         beyond = -beyond
     elif basis.period or basis.extrapolation != "linear":
         beyond = np.array([0.0, high])  # `locate` leaves no others
+    if basis.atoms:
+        beyond = np.append(beyond, ATOM_PLACE * np.arange(1.0, len(basis.atoms) + 1))
     inside = rng.uniform(0, high, 40)
     places = {
         "scattered": np.concatenate([inside, beyond, [0.0, high]]),
@@ -95,13 +102,16 @@ def dense_basis(basis: Basis, places: np.ndarray) -> np.ndarray:
     if basis.kind == "linear":
         return places[:, None]
     straight = basis.extrapolation == "linear" and not basis.period
-    return evaluate_places(
-        places[:, None],
-        spline_centres(basis.size, basis.degree),
+    far = places > ATOM_PLACE / 2
+    found = evaluate_places(
+        np.where(far, 0.0, places)[:, None],
+        spline_centres(basis.size - len(basis.atoms), basis.degree),
         basis.degree,
         period=np.array(float(basis.period)) if basis.period else None,
         straight_beyond=np.array(float(basis.intervals)) if straight else None,
     )
+    at_atoms = places[:, None] == ATOM_PLACE * np.arange(1.0, len(basis.atoms) + 1)
+    return np.concatenate([np.where(far[:, None], 0.0, found), at_atoms], axis=1)
 
 
 def draw(*shape: int) -> np.ndarray:
