@@ -49,15 +49,6 @@ def quadratic_weights(width: int) -> np.ndarray:
     return np.where(np.arange(width), 2.0, 1.0)
 
 
-def dense_weights(size: int, width: int) -> np.ndarray:
-    """The same where b is a whole row of functions, `(width,)`.
-
-    Of few functions two meet at two offsets, o and M - o: each then counts once.
-    """
-    offsets = np.arange(width)
-    return np.where((offsets > 0) & (size - offsets >= width), 2.0, 1.0)
-
-
 def evaluate_band(band: np.ndarray, cell: np.ndarray, values: np.ndarray) -> np.ndarray:
     """b' V b at rows `(..., n)`, from the band `(..., M, width)` of V.
 

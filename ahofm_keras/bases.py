@@ -88,6 +88,21 @@ class Basis:
         """Number of functions, neighbours, that are not zero at a place."""
         return self.degree + 1 if self.is_spline else 1
 
+    @property
+    def last_cell(self) -> int:
+        """The last knot interval, or level."""
+        return (self.intervals if self.is_spline else self.size) - 1
+
+    @property
+    def cells(self) -> int:
+        """Number of cells, as functions count: atoms, which come after the splines, have one each."""
+        return self.size if self.atoms else self.last_cell + 1
+
+    @property
+    def is_straight_beyond(self) -> bool:
+        """Whether functions go on as straight lines beyond the ends of the axis."""
+        return self.kind == "ps" and self.extrapolation == "linear"
+
     @cached_property
     def table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """`axis`, `warped` and the slopes between them, as arrays."""
@@ -290,47 +305,81 @@ def spline_centres(size: int, degree: int) -> np.ndarray:
     return np.arange(size) - (degree - 1) / 2 if degree else np.arange(size, dtype=float)
 
 
-def evaluate_places(
+def evaluate_cells(
     place: Array,
-    centres: np.ndarray,
+    last: Array,
     degree: int,
-    *,
-    period: np.ndarray | None = None,
-    straight_beyond: np.ndarray | None = None,
+    straight: bool = False,
     namespace: Namespace = np,
-) -> Array:
-    """Functions of a basis at places on its axis.
+    first_atom: Array | None = None,
+) -> tuple[Array, Array]:
+    """The functions that are not zero at places on the axis: degree + 1 neighbours.
 
     Args:
-        place: places, with an axis of length 1 where the functions go.
-        centres: middles of the functions, broadcastable to `place` along that axis; those of the
-            largest basis where several are evaluated together.
-        degree: shared by all.
-        period: length of the axis where it is a circle, broadcastable to `place`.
-        straight_beyond: length of the axis where it goes on as a straight line beyond its ends,
-            broadcastable to `place`.
+        place: `(..., 1, n)`; -1 for a level that is not known, which has no function.
+        last: the last cell of each axis, broadcastable to `place`. Cells are the intervals between the
+            integers, or the levels.
+        degree: of the B-splines; 0 for levels.
+        straight: whether functions go on as straight lines beyond the ends of the axis.
         namespace: `numpy` or `keras.ops`.
+        first_atom: number of the function of the first atom, broadcastable to `place`; by default no
+            place is that of an atom.
 
     Returns:
-        `place` with its axis of length 1 as long as `centres`.
+        The cell of each place `(..., 1, n)`, the number of the first of its functions, in the precision
+        of places; and the values of its functions `(..., degree + 1, n)`. A place that is missing is in
+        cell 0, where its values are missing. An atom has the first function of its cell; the others of
+        the cell, whichever they are, are 0.
     """
-    if period is not None:
-        length = _like(place, period)
-        offset = place - _like(place, centres)
-        offset = offset - length * namespace.round(offset / length)
-        return cardinal_splines(offset, np.zeros(1), degree, namespace)
-    if straight_beyond is None:
-        return cardinal_splines(place, centres, degree, namespace)
-    inside = _within(place, 0.0, straight_beyond, namespace)
+    if first_atom is not None:
+        atom = atom_indices(place, namespace)
+        axis = namespace.where(atom >= 0, namespace.zeros_like(place), place)
+        cell, values = evaluate_cells(axis, last, degree, straight, namespace)
+        own = _like(place, (np.arange(degree + 1) == 0)[:, None])
+        cell = namespace.where(atom >= 0, atom + _like(place, first_atom), cell)
+        return cell, namespace.where(atom >= 0, own, values)
+    start = namespace.where(place > 0, place, namespace.zeros_like(place))  # NaN is not a cell
+    cell = namespace.floor(namespace.minimum(start, _like(place, last)))
+    offset, centres = place - cell, spline_centres(degree + 1, degree)[:, None]
+    if not straight:
+        return cell, cardinal_splines(offset, centres, degree, namespace)
+    inside = _within(offset, 0.0, 1.0, namespace)
+    # The slope of straight pieces jumps at the knots: take it in the middle of the piece.
+    at = _within(offset, 0.5, 0.5, namespace) if degree == 1 else inside
     values = cardinal_splines(inside, centres, degree, namespace)
-    # The slope of straight pieces jumps at the knots: take it in the middle of the last piece.
-    edge = 0.5 if degree == 1 else 0.0
-    at = _within(place, edge, straight_beyond - edge, namespace)
-    return values + (place - inside) * cardinal_slopes(at, centres, degree, namespace)
+    return cell, values + (offset - inside) * cardinal_slopes(at, centres, degree, namespace)
 
 
-def _within(place: Array, low: float, high: np.ndarray, namespace: Namespace) -> Array:
-    return namespace.minimum(namespace.maximum(place, low), _like(place, high))
+def _within(place: Array, low: float, high: float, namespace: Namespace) -> Array:
+    return namespace.minimum(namespace.maximum(place, low), high)
+
+
+def locate_cells(basis: Basis, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cell of each row `(n,)`, and the values there of the functions that are not zero `(width, n)`.
+
+    Args:
+        basis: of the functions.
+        places: `(n,)` places of the rows on its axis.
+    """
+    if basis.kind == "linear":
+        return np.zeros(len(places), int), places[None]
+    cell, values = evaluate_cells(
+        places[None],
+        basis.last_cell,
+        basis.degree,
+        basis.is_straight_beyond,
+        first_atom=basis.splines if basis.atoms else None,
+    )
+    return cell[0].astype(int), values
+
+
+def evaluate_at(basis: Basis, places: np.ndarray) -> np.ndarray:
+    """Dense basis `(n, M)` at places `(n,)` on its axis, in NumPy."""
+    cell, values = locate_cells(basis, places)
+    functions = (cell + np.arange(len(values))[:, None]) % basis.size
+    dense = np.zeros((len(places), basis.size))
+    dense[np.arange(len(places)), functions] = values
+    return dense
 
 
 def locate_raw(basis: Basis, x: np.ndarray) -> np.ndarray:
@@ -340,17 +389,7 @@ def locate_raw(basis: Basis, x: np.ndarray) -> np.ndarray:
 
 def evaluate_basis(basis: Basis, x: np.ndarray) -> np.ndarray:
     """Dense basis `(n, M)` of raw values, in NumPy."""
-    place = np.asarray(locate_raw(basis, x), float)[:, None]
-    if basis.kind == "linear":
-        return place
-    beyond = np.array(float(basis.intervals)) if basis.extrapolation == "linear" else None
-    period = np.array(float(basis.period)) if basis.period else None
-    centres = spline_centres(basis.splines, basis.degree)
-    values = evaluate_places(place, centres, basis.degree, period=period, straight_beyond=beyond)
-    if not basis.atoms:
-        return values
-    own = atom_indices(place) == np.arange(len(basis.atoms))
-    return np.concatenate([np.where(own.any(axis=1, keepdims=True), 0.0, values), own], axis=1)
+    return evaluate_at(basis, np.asarray(locate_raw(basis, x), float))
 
 
 def center_basis(column_means: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ahofm_keras.bases import Basis, atom_indices, evaluate_places, locate_raw, spline_centres
+from ahofm_keras.bases import Basis, locate_cells, locate_raw
 
 
 class Cells(NamedTuple):
@@ -58,9 +58,7 @@ class Cells(NamedTuple):
 def basis_cells(basis: Basis, x: np.ndarray) -> Cells:
     """A basis at raw values."""
     cell, values = locate_cells(basis, np.asarray(locate_raw(basis, x), float))
-    # Atoms stand after all others: theirs are the last cells.
-    count = basis.intervals if basis.is_spline and not basis.atoms else basis.size
-    functions = (np.arange(count)[:, None] + np.arange(len(values))) % basis.size
+    functions = (np.arange(basis.cells)[:, None] + np.arange(len(values))) % basis.size
     return Cells(cell, values, functions, basis.size)
 
 
@@ -88,36 +86,3 @@ def join_cells(parts: Sequence[Cells]) -> Cells:
             joined.size + other.size,
         )
     return joined
-
-
-def locate_cells(basis: Basis, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Cell of each row `(n,)`, and the values there of the functions that are not zero `(width, n)`.
-
-    Args:
-        basis: of the functions.
-        places: `(n,)` places of the rows on its axis.
-    """
-    if basis.kind == "linear":
-        return np.zeros(len(places), int), places[None]
-    if basis.kind == "re":  # a level that is not known has no function
-        return np.maximum(places, 0).astype(int), (places >= 0).astype(float)[None]
-    if basis.atoms:
-        return _locate_beside_atoms(basis, places)
-    return _locate_on_axis(basis, places)
-
-
-def _locate_beside_atoms(basis: Basis, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A row at an atom has one function: the others of its cell, whichever they are, are 0."""
-    atom = atom_indices(places).astype(int)
-    at = atom >= 0
-    cell, values = _locate_on_axis(basis, np.where(at, 0.0, places))
-    cell[at] = basis.splines + atom[at]
-    values[:, at] = (np.arange(len(values)) == 0)[:, None]
-    return cell, values
-
-
-def _locate_on_axis(basis: Basis, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    cell = np.clip(np.floor(places), 0, basis.intervals - 1).astype(int)
-    beyond = np.array(1.0) if basis.extrapolation == "linear" and not basis.period else None
-    centres = spline_centres(basis.degree + 1, basis.degree)[:, None]
-    return cell, evaluate_places((places - cell)[None], centres, basis.degree, straight_beyond=beyond)

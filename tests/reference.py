@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from types import SimpleNamespace
@@ -10,6 +11,8 @@ from typing import Any
 
 import numpy as np
 from scipy.interpolate import BSpline
+
+from ahofm_keras.bases import ATOM_PLACE, Basis
 
 
 def symmetric_polynomial(values: Sequence[float], order: int) -> Fraction:
@@ -45,6 +48,33 @@ def integer_splines(place: np.ndarray, size: int, degree: int) -> np.ndarray:
     """SciPy's B-splines on the integers from -degree on, `(n, size)`, for places in [0, size - degree]."""
     knots = np.arange(-degree, size + 1, dtype=float)
     return BSpline.design_matrix(place, knots, degree).toarray()
+
+
+def basis_functions(basis: Basis, places: np.ndarray) -> np.ndarray:
+    """All functions of a basis at places on its axis, `(n, M)`, from SciPy's B-splines."""
+    if basis.kind == "linear":
+        return places[:, None]
+    if basis.kind == "re":
+        return (places[:, None] == np.arange(basis.size)).astype(float)
+    if basis.kind == "cp":
+        open_ended = integer_splines(places, basis.size + basis.degree, basis.degree)
+        joined = open_ended[:, : basis.size].copy()
+        joined[:, : basis.degree] += open_ended[:, basis.size :]
+        return joined
+    if basis.atoms:
+        index = places / ATOM_PLACE - 1
+        own = index[:, None] == np.arange(len(basis.atoms))
+        alone = replace(basis, size=basis.size - len(basis.atoms), atoms=())
+        on_axis = basis_functions(alone, np.where(own.any(axis=1), 0.0, places))
+        return np.concatenate([np.where(own.any(axis=1, keepdims=True), 0.0, on_axis), own], axis=1)
+    inside = np.clip(places, 0, basis.intervals)
+    spline = BSpline(
+        np.arange(-basis.degree, basis.size + 1, dtype=float), np.eye(basis.size), basis.degree
+    )
+    # Straight pieces have a kink at the ends.
+    edge = 0.5 if basis.degree == 1 else 0.0
+    slopes = spline.derivative()(np.clip(places, edge, basis.intervals - edge))
+    return integer_splines(inside, basis.size, basis.degree) + (places - inside)[:, None] * slopes
 
 
 def cox_de_boor(x: float, knots: Sequence[float], place: int, degree: int) -> float:

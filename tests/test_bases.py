@@ -14,8 +14,9 @@ from ahofm_keras.bases import (
     Basis,
     cardinal_slopes,
     center_basis,
+    evaluate_at,
     evaluate_basis,
-    evaluate_places,
+    evaluate_cells,
     locate,
     make_levels,
     make_linear,
@@ -30,15 +31,24 @@ LOW, HIGH = -2.5, 7.25
 
 
 def functions_at(
-    place: np.ndarray, size: int, degree: int, namespace: Any = np, dtype: str = "float64", **axis: Any
+    place: np.ndarray,
+    size: int,
+    degree: int,
+    namespace: Any = np,
+    dtype: str = "float64",
+    straight: bool = False,
 ) -> np.ndarray:
     """Functions of a basis at places `(n,)` of its axis, `(n, size)`."""
-    column = place[:, None].astype(dtype)
+    given = place[None].astype(dtype)
     if namespace is not np:
-        column = keras.ops.convert_to_tensor(column)
-    found = evaluate_places(column, spline_centres(size, degree), degree, namespace=namespace, **axis)
-    assert keras.backend.standardize_dtype(found.dtype) == dtype
-    return np.asarray(found)
+        given = keras.ops.convert_to_tensor(given)
+    cell, values = evaluate_cells(given, size - degree - 1, degree, straight, namespace)
+    for found in (cell, values):
+        assert keras.backend.standardize_dtype(found.dtype) == dtype
+    dense = np.zeros((len(place), size), dtype)
+    for row, (first, own) in enumerate(zip(np.asarray(cell)[0], np.asarray(values).T, strict=True)):
+        dense[row, int(first) : int(first) + degree + 1] = own
+    return dense
 
 
 def even_splines(x: np.ndarray, low: float, high: float, size: int, degree: int) -> np.ndarray:
@@ -137,9 +147,8 @@ def test_cyclic_splines_join_in_value_slope_and_curvature(size: int, knots: Any)
         np.testing.assert_allclose(again, once, rtol=0, atol=1e-9)
     # On the places' own axis (the warp may bend it) the last interval goes on into the first.
     place = np.linspace(0, 0.9, 4)
-    circle = np.array(float(size))
-    after = functions_at(place, size, 3, period=circle) @ coefficients
-    before = functions_at(size - place, size, 3, period=circle) @ coefficients
+    after = evaluate_at(basis, place) @ coefficients
+    before = evaluate_at(basis, size - place) @ coefficients
     right, left = np.polyfit(place, after, 3), np.polyfit(-place, before, 3)
     np.testing.assert_allclose(left[1:], right[1:], rtol=0, atol=1e-9)
     assert abs(left[0] - right[0]) > 1e-3  # the third derivative may jump: it is not one cubic
@@ -255,9 +264,8 @@ def test_linear_functions_go_straight_on_beyond_both_ends(
     steps = np.array([0.0, 1e-3, 0.5, 3.0, 100.0])
 
     def evaluate(at: np.ndarray) -> np.ndarray:
-        end = np.array(float(size - degree))
         place = locate(basis, at)
-        return functions_at(place, size, degree, namespace, straight_beyond=end) @ coefficients
+        return functions_at(place, size, degree, namespace, straight=True) @ coefficients
 
     below, above = evaluate(axis[0] - steps), evaluate(axis[-1] + steps)
     np.testing.assert_allclose(below, spline(0.0) - steps * slopes[0], rtol=1e-6, atol=1e-8)
@@ -269,6 +277,20 @@ def test_linear_functions_go_straight_on_beyond_both_ends(
     np.testing.assert_allclose(
         evaluate(within), evaluate_basis(clipped, within) @ coefficients, rtol=0, atol=1e-12
     )
+
+
+@pytest.mark.parametrize("namespace", [np, keras.ops], ids=["numpy", "keras"])
+@pytest.mark.parametrize("straight", [False, True])
+@pytest.mark.parametrize("degree", [0, 1, 2, 3])
+def test_missing_places_are_in_a_cell_and_have_missing_values(
+    degree: int, straight: bool, namespace: Any
+) -> None:
+    place: Any = np.array([[np.nan, 2.25, np.nan]])
+    if namespace is not np:
+        place = keras.ops.convert_to_tensor(place)
+    cell, values = evaluate_cells(place, 5, degree, straight and degree > 0, namespace)
+    np.testing.assert_array_equal(np.asarray(cell), [[0, 2, 0]])
+    np.testing.assert_array_equal(np.isnan(np.asarray(values)), (degree + 1) * [[True, False, True]])
 
 
 # Levels

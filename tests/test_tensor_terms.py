@@ -24,6 +24,7 @@ from ahofm_keras.terms import Design, fit_terms
 from ahofm_keras.terms.interaction import InteractionTerm
 from ahofm_keras.terms.smooth import SmoothTerm
 from ahofm_keras.terms.tensor import TensorTerm
+from tests.layers.common import nonzero
 from tests.reference import hat_degrees_of_freedom, penalised, terms_of
 
 ROWS = 200
@@ -207,10 +208,7 @@ def made_layer(pure: bool, rng: np.random.Generator) -> tuple[TensorProduct, lis
         dtype="float64",
     )
     dense = [evaluate_basis(feature.basis, DATA[feature.label].to_numpy()).T for feature in features]
-    bases = [
-        ops.convert_to_tensor(np.stack([dense[2], dense[0]])),
-        ops.convert_to_tensor(dense[1][None]),
-    ]
+    bases = [nonzero(dense[2].T, dense[0].T), nonzero(dense[1].T)]
     layer(bases)
     layer.assign_coordinates(rng.normal(size=layer.coordinates().shape))
     functions = [f.transform.T @ rows for f, rows in zip(features, dense, strict=True)]
@@ -264,7 +262,7 @@ def test_the_penalty_is_the_kronecker_sum_of_the_margins() -> None:
         term.smoothing, term.pure, dtype="float64",
     )  # fmt: skip
     rows = [evaluate_basis(f.basis, DATA[f.label].to_numpy()) for f in features]
-    layer([ops.convert_to_tensor(own.T[None]) for own in rows])
+    layer([nonzero(own) for own in rows])
     weights = np.random.default_rng(4).normal(size=(6, 5))
     weights[0, 0] = 0
     layer.assign_coordinates(weights)
@@ -324,10 +322,7 @@ def test_factors_of_rank_m_minus_one_represent_every_surface() -> None:
     features = [made.features[place] for place in tensor_term.features]
     surface = np.random.default_rng(5).normal(size=(5, 5))
     assert np.linalg.matrix_rank(surface) == 5
-    bases = [
-        ops.convert_to_tensor(evaluate_basis(f.basis, DATA[f.label].to_numpy()).T[None])
-        for f in features
-    ]
+    bases = [nonzero(evaluate_basis(f.basis, DATA[f.label].to_numpy())) for f in features]
     transforms, eigenvalues = [f.transform for f in features], [f.eigenvalues for f in features]
     exact = TensorProduct([(0, 0), (1, 0)], transforms, eigenvalues, [0.0, 0.0], True, dtype="float64")
     exact(bases)

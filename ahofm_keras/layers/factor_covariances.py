@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from keras import ops
 
-from ahofm_keras.bands import dense_weights
+from ahofm_keras.bands import quadratic_weights
+from ahofm_keras.layers.basis import Functions
 from ahofm_keras.moments import triangle
 
 Array = Any
@@ -56,12 +57,23 @@ def factor_shapes(entry: dict[str, Any], groups: int) -> dict[str, Shape]:
     }
 
 
-def neighbour_products(functions: Array, width: int) -> Array:
-    """Products of the functions `(M, n)` with their neighbours, by offset: `(W M, n)`.
+def evaluate_bands(own: Functions, bands: Array) -> Array:
+    """b' V b at rows of many forms V, from their bands: `(n, P)`.
 
-    With the band of V as one vector, b' V b is one product with these.
+    Of the W functions b of a row that are not zero each two meet once.
+
+    Args:
+        own: functions `(W, n)` of one feature.
+        bands: `(M, W, P)`, see `bands.py`.
     """
-    weights = dense_weights(int(functions.shape[0]), width)
-    shifted = [ops.concatenate([functions[o:], functions[:o]], axis=0) for o in range(width)]
-    pairs = zip(weights, shifted, strict=True)
-    return ops.concatenate([functions * own * np.float64(c) for c, own in pairs], axis=0)
+    (functions, values), (_, width, pairs) = own, bands.shape
+    weights = quadratic_weights(width)[:, None]
+    total = 0.0
+    for first in range(width):
+        # With itself, and with those that come after it.
+        met = width - first
+        table = ops.reshape(bands[:, :met] * weights[:met], (-1, met * pairs))
+        products = ops.transpose(values[first:] * values[first])[:, :, None]
+        found = ops.reshape(ops.take(table, functions[first], axis=0), (-1, met, pairs))
+        total = total + ops.sum(found * products, axis=1)
+    return total

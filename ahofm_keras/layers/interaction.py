@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from ahofm_keras.layers.basis import take_first
+from ahofm_keras.layers.basis import Functions, combine, take_first
 from ahofm_keras.layers.coordinates import learned_coordinates, learning_speed
 from ahofm_keras.layers.starts import fill_room
 from ahofm_keras.moments import elementary_symmetric
@@ -44,7 +44,7 @@ class FactorizedInteraction(keras.layers.Layer):
             of atoms; by default nothing.
 
     Call arguments:
-        bases: list of basis expansions `(p_g, M_g, n)`.
+        bases: list of basis expansions.
 
     Returns:
         `(n, number of orders)`.
@@ -180,27 +180,30 @@ class FactorizedInteraction(keras.layers.Layer):
             self._fill(place, np.asarray(store[rest]) if rest in store.keys() else nothing)  # noqa: SIM118
         self.refresh()
 
-    def call(self, bases: Sequence[Array]) -> Array:
+    def call(self, bases: Sequence[Functions]) -> Array:
         columns = []
         for place, order in enumerate(self.orders):
-            phi = self._evaluate(bases, ops.transpose(self.coefficients(place), (0, 2, 1)))
+            phi = self._evaluate(bases, self.coefficients(place))
             columns.append(ops.sum(elementary_symmetric(phi, order["order"], ops), axis=0))
         return ops.stack(columns, axis=-1)
 
-    def _evaluate(self, bases: Sequence[Array], coefficients: Array) -> Array:
-        """phi of all features and factors `(p, F, n)`, one matrix product per kind of basis."""
+    def _evaluate(self, bases: Sequence[Functions], coefficients: Array) -> Array:
+        """phi of all features and factors `(p, F, n)`, features by kind of basis."""
+        _, size, rank = coefficients.shape
+        table = ops.reshape(coefficients, (-1, rank))
         parts = []
-        for group, basis in enumerate(bases):
+        for group, (functions, values) in enumerate(bases):
             own = [j for j, (g, _) in enumerate(self.features) if g == group]
             within = [self.features[j][1] for j in own]
-            weights = take_first(coefficients, own)
-            functions = take_first(basis, within)
-            width = min(functions.shape[1], weights.shape[2])
-            parts.append(ops.matmul(weights[:, :, :width], functions[:, :width]))
-        return parts[0] if len(parts) == 1 else ops.concatenate(parts, axis=0)
+            first = size * np.asarray(own, "int32")[:, None, None]
+            parts.append(
+                combine((take_first(functions, within) + first, take_first(values, within)), table)
+            )
+        phi = parts[0] if len(parts) == 1 else ops.concatenate(parts, axis=0)
+        return ops.transpose(phi, (0, 2, 1))
 
     def compute_output_shape(self, bases_shape: Any) -> tuple[int | None, int]:
-        return (bases_shape[0][2], len(self.orders))
+        return (bases_shape[0][0][2], len(self.orders))
 
     def get_config(self) -> dict[str, Any]:
         return {

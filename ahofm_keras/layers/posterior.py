@@ -9,7 +9,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from ahofm_keras.layers.factor_covariances import factor_shapes, neighbour_products
+from ahofm_keras.layers.basis import Functions, combine, one_feature
+from ahofm_keras.layers.factor_covariances import evaluate_bands, factor_shapes
 from ahofm_keras.layers.starts import fill_room
 from ahofm_keras.moments import FactorMoments, pair_places
 from ahofm_keras.tensors import row_products
@@ -46,7 +47,7 @@ class Posterior(keras.layers.Layer):
         groups: for how many groups of factors of an order there is room, one after the other.
 
     Call arguments:
-        bases: list of basis expansions `(p, M, n)`.
+        bases: list of basis expansions.
         columns: design columns `(n, C)`, or None.
 
     Returns:
@@ -180,7 +181,7 @@ class Posterior(keras.layers.Layer):
         """Names of the weights that have room for several groups."""
         return {weight.name for own in self.orders for weight in own.values()}
 
-    def call(self, bases: Sequence[Array], columns: Array = None) -> Array:
+    def call(self, bases: Sequence[Functions], columns: Array = None) -> Array:
         given, chosen = self._linear_variances(bases, columns)
         given = given + self._new_levels_variance(bases)
         for variance in self._interaction_variances(bases):
@@ -188,13 +189,13 @@ class Posterior(keras.layers.Layer):
         given = ops.maximum(given, 0.0)  # that of factors which cancel rounds to either side of 0
         return ops.stack([given + chosen, given], axis=1)
 
-    def _new_levels_variance(self, bases: Sequence[Array]) -> Array:
+    def _new_levels_variance(self, bases: Sequence[Functions]) -> Array:
         """What the effects of levels that were not seen in training add, 0 at those that were."""
         variance: Array = 0.0
         for place, entry in enumerate(entry for entry in self.linear if entry["lambdas"]):
             if entry.get("eigenvalues") is None:
                 continue
-            (transform,), ((group, within),) = entry["transforms"], entry["features"]
+            (transform,), (where,) = entry["transforms"], entry["features"]
             logarithms = self.linear_smoothing[place]
             precisions = ops.exp(logarithms[0]) * np.asarray(entry["eigenvalues"], float)
             precisions = precisions + ops.exp(logarithms[-1])
@@ -202,11 +203,12 @@ class Posterior(keras.layers.Layer):
             shares = ops.where(known, _new_level_weights(transform), np.zeros(transform.shape[1]))
             new = self.dispersion * ops.sum(shares / ops.where(known, precisions, 1.0))
             # A level has one function, which is 1 there; a level that was not seen has none.
-            seen = ops.sum(bases[group][within, : len(transform)], axis=0) > 0.5
+            _, values = one_feature(bases, where)
+            seen = ops.sum(values, axis=0) > 0.5
             variance = variance + ops.where(seen, ops.zeros_like(new), new)
         return variance
 
-    def _linear_variances(self, bases: Sequence[Array], columns: Array) -> tuple[Array, Array]:
+    def _linear_variances(self, bases: Sequence[Functions], columns: Array) -> tuple[Array, Array]:
         """Of the linear block at the smoothing that it has, and what the choice of that adds."""
         rows = _rows(bases, columns)
         parts = [ops.ones((1, rows), dtype="float64")] if self.intercept else []
@@ -225,7 +227,7 @@ class Posterior(keras.layers.Layer):
         """Both roots of the linear block side by side, `(q, 2 q)`: of its whole covariance."""
         return np.concatenate([np.asarray(self.linear_root), np.asarray(self.smoothing_root)], axis=1)
 
-    def _interaction_variances(self, bases: Sequence[Array]) -> list[Array]:
+    def _interaction_variances(self, bases: Sequence[Functions]) -> list[Array]:
         """Of each order the sum of the variances of all groups in use, whose rows stand side by side."""
         if not self.interactions:
             return []
@@ -239,14 +241,13 @@ class Posterior(keras.layers.Layer):
             for j, where in enumerate(entry["features"]):
                 users.setdefault(tuple(where), []).append((place, j))
         for where, own in users.items():
-            place, j = own[0]
-            size, width = self._sizes(place, j)
-            functions = ops.cast(bases[where[0]][where[1], :size], "float64")
-            products = neighbour_products(functions, width)
+            functions = _feature(bases, where)
             for place, j in own:
-                moments[place].add(
-                    self._factor_means(place, j, functions), self._covariances(place, j, products)
+                means, covariances = (
+                    self._factor_means(place, j, functions),
+                    self._covariances(place, j, functions),
                 )
+                moments[place].add(means, covariances)
         return [ops.sum(ops.reshape(own.variance, (groups, -1)), axis=0) for own in moments]
 
     def _sizes(self, place: int, j: int) -> tuple[int, int]:
@@ -254,24 +255,23 @@ class Posterior(keras.layers.Layer):
         entry = self.interactions[place]
         return len(entry["transforms"][j]), entry["widths"][j]
 
-    def _factor_means(self, place: int, j: int, functions: Array) -> Array:
-        """Means of the factors of a feature at functions `(M, n)`, groups side by side: `(F, g n)`."""
+    def _factor_means(self, place: int, j: int, functions: Functions) -> Array:
+        """Means of the factors of a feature at rows, groups side by side: `(F, g n)`."""
         entry, groups = self.interactions[place], self.groups_in_use
         transform, rank = entry["transforms"][j], entry["rank"]
         means = self.factor_means[place][j, : groups * rank, : transform.shape[1]]
-        coefficients = ops.matmul(means, np.ascontiguousarray(transform.T))
-        coefficients = ops.reshape(coefficients, (groups, rank, len(transform)))
-        found = ops.einsum("gfm,mn->fgn", coefficients, functions)
-        return ops.reshape(found, (rank, -1))
+        found = combine(functions, ops.matmul(transform, ops.transpose(means)))
+        found = ops.reshape(ops.transpose(found), (groups, rank, -1))
+        return ops.reshape(ops.transpose(found, (1, 0, 2)), (rank, -1))
 
-    def _covariances(self, place: int, j: int, products: Array) -> Array:
-        """Covariances of the factors of a feature from products of its functions, `(F, F, g n)`."""
+    def _covariances(self, place: int, j: int, functions: Functions) -> Array:
+        """Covariances of the factors of a feature at rows, groups side by side: `(F, F, g n)`."""
         groups, rank = self.groups_in_use, self.interactions[place]["rank"]
         size, width = self._sizes(place, j)
-        bands = ops.transpose(self.factor_bands[place][j, :groups, :size, :width], (3, 0, 2, 1))
-        pairs = bands.shape[0]
-        found = ops.matmul(ops.reshape(bands, (pairs * groups, width * size)), products)
-        found = ops.reshape(found, (pairs, -1))
+        bands = ops.transpose(self.factor_bands[place][j, :groups, :size, :width], (1, 2, 3, 0))
+        pairs = bands.shape[2]
+        found = evaluate_bands(functions, ops.reshape(bands, (size, width, pairs * groups)))
+        found = ops.reshape(ops.transpose(found), (pairs, -1))
         return ops.reshape(ops.take(found, pair_places(rank).reshape(-1), axis=0), (rank, rank, -1))
 
     def edf_in_fit(self, place: int) -> np.ndarray:
@@ -319,10 +319,10 @@ class Posterior(keras.layers.Layer):
     def compute_output_shape(
         self, bases_shape: Any, columns_shape: Any = None
     ) -> tuple[int | None, int]:
-        return (columns_shape[0] if columns_shape is not None else bases_shape[0][2], 2)
+        return (columns_shape[0] if columns_shape is not None else bases_shape[0][0][2], 2)
 
-    def compute_output_spec(self, bases: Sequence[Array], columns: Array = None) -> Any:
-        rows = columns.shape[0] if columns is not None else bases[0].shape[2]
+    def compute_output_spec(self, bases: Sequence[Functions], columns: Array = None) -> Any:
+        rows = columns.shape[0] if columns is not None else bases[0][0].shape[2]
         return keras.KerasTensor((rows, 2), dtype="float64")
 
     def get_config(self) -> dict[str, Any]:
@@ -366,7 +366,7 @@ def _new_level_weights(transform: np.ndarray) -> np.ndarray:
     return np.asarray(squares.sum(axis=0) * (1 + np.sum(shares**2)) / rank)
 
 
-def _functions(entry: dict[str, Any], bases: Sequence[Array], columns: Array) -> Array:
+def _functions(entry: dict[str, Any], bases: Sequence[Functions], columns: Array) -> Array:
     """The columns of a term in the linear block, `(q, n)`."""
     if "columns" in entry:
         start, stop = entry["columns"]
@@ -376,11 +376,15 @@ def _functions(entry: dict[str, Any], bases: Sequence[Array], columns: Array) ->
     return row_products(own, entry["pure"], ops)
 
 
-def _coordinates(bases: Sequence[Array], where: Sequence[int], transform: np.ndarray) -> Array:
+def _coordinates(bases: Sequence[Functions], where: Sequence[int], transform: np.ndarray) -> Array:
     """Functions of a feature in the coordinates of its block, `(r, n)`."""
-    functions = ops.cast(bases[where[0]][where[1], : len(transform)], "float64")
-    return ops.matmul(np.ascontiguousarray(transform.T), functions)
+    return ops.transpose(combine(_feature(bases, where), transform))
 
 
-def _rows(bases: Sequence[Array], columns: Array) -> Any:
-    return ops.shape(columns)[0] if columns is not None else ops.shape(bases[0])[2]
+def _feature(bases: Sequence[Functions], where: Sequence[int]) -> Functions:
+    functions, values = one_feature(bases, where)
+    return functions, ops.cast(values, "float64")
+
+
+def _rows(bases: Sequence[Functions], columns: Array) -> Any:
+    return ops.shape(columns)[0] if columns is not None else ops.shape(bases[0][0])[2]

@@ -8,6 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from ahofm_keras.layers.basis import Functions, combine, one_feature
 from ahofm_keras.layers.coordinates import learned_coordinates, learning_speed
 from ahofm_keras.regularizers import QuadraticPenalty
 
@@ -24,6 +25,9 @@ class Smooth(keras.layers.Layer):
         eigenvalues: `(r,)` of the penalty in these coordinates.
         smoothing: lambda.
         ridge: `(r,)`, what is added to lambda times the eigenvalues: the penalty of atoms.
+
+    Call arguments:
+        basis: a basis expansion.
 
     Returns:
         `(n, 1)`.
@@ -69,12 +73,11 @@ class Smooth(keras.layers.Layer):
         """Set the weights from Demmler-Reinsch coordinates `(r,)`."""
         self.kernel.assign(values / self._speed)
 
-    def call(self, basis: Array) -> Array:
-        own = basis[self.feature, : len(self.transform)]
-        return ops.transpose(ops.matmul(self.coefficients()[None, :], own))
+    def call(self, basis: Functions) -> Array:
+        return combine(one_feature([basis], (0, self.feature)), self.coefficients())[:, None]
 
     def compute_output_shape(self, basis_shape: Any) -> tuple[int | None, int]:
-        return (basis_shape[2], 1)
+        return (basis_shape[0][2], 1)
 
     def get_config(self) -> dict[str, Any]:
         return {

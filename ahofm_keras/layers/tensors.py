@@ -9,9 +9,10 @@ import keras
 import numpy as np
 from keras import ops
 
+from ahofm_keras.layers.basis import Functions, combine, multiply, one_feature, with_constant
 from ahofm_keras.layers.coordinates import count_wiggles
 from ahofm_keras.regularizers import QuadraticPenalty
-from ahofm_keras.tensors import margin_penalties, shape_coordinates, with_constant
+from ahofm_keras.tensors import margin_penalties, shape_coordinates
 
 Array = Any
 
@@ -35,7 +36,7 @@ class TensorProduct(keras.layers.Layer):
             of atoms; by default nothing.
 
     Call arguments:
-        bases: list of basis expansions `(p_g, M_g, n)`.
+        bases: list of basis expansions.
 
     Returns:
         `(n, 1)`.
@@ -57,6 +58,7 @@ class TensorProduct(keras.layers.Layer):
         self.eigenvalues = [np.asarray(values, float) for values in eigenvalues]
         self.smoothing = [float(value) for value in smoothing]
         self.pure = bool(pure)
+        self._transforms = [own if self.pure else _with_constant(own) for own in self.transforms]
         self._widths = [len(values) for values in self.eigenvalues]
         self.ridges = [np.asarray(ridge, float) for ridge in ridges]
         penalty = np.asarray(self.smoothing) @ margin_penalties(self.eigenvalues, self.pure)
@@ -90,29 +92,26 @@ class TensorProduct(keras.layers.Layer):
         used = self._speed > 0
         self.kernel.assign(np.where(used, values / np.where(used, self._speed, 1.0), 0.0))
 
-    def call(self, bases: Sequence[Array]) -> Array:
-        weights = self.kernel * ops.cast(self._speed, self.compute_dtype)
-        total = None
-        # From the last margin to the first, each is summed over as soon as its functions are known.
-        for margin in reversed(range(len(self.features))):
-            functions = self._functions(bases, margin)
-            width = functions.shape[0]
-            if total is None:
-                total = ops.matmul(ops.reshape(weights, (-1, width)), functions)
-            else:
-                total = ops.reshape(total, (total.shape[0] // width, width, -1))
-                total = ops.sum(total * functions[None], axis=1)
-        return ops.transpose(total)
+    def call(self, bases: Sequence[Functions]) -> Array:
+        margins = [one_feature(bases, where) for where in self.features]
+        if not self.pure:
+            margins = [with_constant(own) for own in margins]
+        sizes = [len(transform) for transform in self._transforms]
+        return combine(multiply(margins, sizes), self.coefficients())[:, None]
 
-    def _functions(self, bases: Sequence[Array], margin: int) -> Array:
-        """Functions of a margin in its coordinates, `(r, n)` or `(1 + r, n)`."""
-        (group, place), transform = self.features[margin], self.transforms[margin]
-        basis = bases[group][place, : len(transform)]
-        functions = ops.matmul(ops.cast(np.ascontiguousarray(transform.T), self.compute_dtype), basis)
-        return functions if self.pure else with_constant(functions, ops)
+    def coefficients(self) -> Array:
+        """Coefficients of all products of basis functions, `(M_1 ... M_d,)`.
+
+        Of a `te()` each margin has the constant too, before its functions.
+        """
+        weights = self.kernel * ops.cast(self._speed, self.compute_dtype)
+        for transform in self._transforms:
+            # The first axis becomes the last: after all margins they are in their order again.
+            weights = ops.tensordot(weights, ops.cast(transform.T, self.compute_dtype), axes=(0, 0))
+        return ops.reshape(weights, (-1,))
 
     def compute_output_shape(self, bases_shape: Any) -> tuple[int | None, int]:
-        return (bases_shape[0][2], 1)
+        return (bases_shape[0][0][2], 1)
 
     def get_config(self) -> dict[str, Any]:
         return {
@@ -124,3 +123,8 @@ class TensorProduct(keras.layers.Layer):
             "pure": self.pure,
             "ridges": [ridge.tolist() for ridge in self.ridges],
         }
+
+
+def _with_constant(transform: np.ndarray) -> np.ndarray:
+    """T `(M, r)` with the constant as first function and first coordinate: `(1 + M, 1 + r)`."""
+    return np.pad(transform, ((1, 0), (1, 0))) + np.pad([[1.0]], [(0, size) for size in transform.shape])

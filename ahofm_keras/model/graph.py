@@ -24,6 +24,7 @@ from ahofm_keras.layers import (
     RangeLimit,
     Response,
 )
+from ahofm_keras.layers.basis import Functions, all_functions, one_feature
 from ahofm_keras.layers.factor_covariances import factor_shapes
 from ahofm_keras.layers.inputs import RawColumns
 from ahofm_keras.terms import Design, Feature, InteractionOrder, Sources
@@ -42,7 +43,7 @@ Naming = Callable[[str], str]
 class Bases:
     """Basis expansions, and where each feature stands among them."""
 
-    tensors: list[Tensor]
+    tensors: list[Functions]
     place: dict[int, tuple[int, int]]
 
 
@@ -71,13 +72,18 @@ class TermInputs:
         self.sources = sources
         self._seeds = count(seed, _SEED_STEP)
 
-    def bases_of(self, positions: Sequence[int]) -> tuple[list[tuple[int, int]], list[Tensor]]:
+    def bases_of(self, positions: Sequence[int]) -> tuple[list[tuple[int, int]], list[Functions]]:
         """The basis expansions that hold some features, and where each feature stands among them."""
         places = [self.bases.place[position] for position in positions]
         groups = sorted({group for group, _ in places})
         return [(groups.index(group), within) for group, within in places], [
             self.bases.tensors[group] for group in groups
         ]
+
+    def functions_of(self, position: int) -> Tensor:
+        """All functions of a feature `(M, n)`, where a term needs more than those that are not zero."""
+        (where,), bases = self.bases_of([position])
+        return all_functions(one_feature(bases, where), self.sources.features[position].basis.size)
 
     def next_seed(self) -> int:
         """A seed that no other term has."""
@@ -200,7 +206,7 @@ def _expand_bases(
     groups: dict[tuple[int | None, bool], list[int]] = {}
     for position, feature in enumerate(design.features):
         groups.setdefault(_group(feature), []).append(position)
-    tensors: list[Tensor] = []
+    tensors: list[Functions] = []
     where: dict[int, tuple[int, int]] = {}
     for group, (key, members) in enumerate(groups.items()):
         tensors.append(_expansion(key, members, design, free)(places))
@@ -219,14 +225,13 @@ def _expansion(
 ) -> BasisExpansion:
     degree, cyclic = key
     bases = [design.features[position].basis for position in members]
-    straight = bases[0].is_spline and not cyclic and bases[0].extrapolation == "linear"
     kind = "levels" if degree == 0 else "columns" if degree is None else f"splines_{degree}"
     return BasisExpansion(
         members,
         [basis.size for basis in bases],
         degree,
         cyclic,
-        [float(basis.intervals) for basis in bases] if straight else [],
+        bases[0].is_straight_beyond,
         [len(basis.atoms) for basis in bases],
         name=free(f"basis_{'cyclic_' if cyclic else ''}{kind}"),
     )

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ahofm_keras.bases import evaluate_places, spline_centres
+from ahofm_keras.bases import evaluate_at
 from ahofm_keras.terms import Feature
 
 # Places in a knot interval at which functions are looked at.
@@ -47,9 +47,6 @@ def least_smoothing(feature: Feature, rows: float, reach: float) -> float:
 def _peaks(feature: Feature) -> np.ndarray:
     """The largest square of each function anywhere on the axis of the basis, `(r,)`."""
     basis = feature.basis
-    places = np.linspace(0, basis.intervals, _PLACES * basis.intervals + 1)[:, None]
-    period = np.array(float(basis.period)) if basis.period else None
-    centres = spline_centres(basis.splines, basis.degree)
-    values = evaluate_places(places, centres, basis.degree, period=period)
-    peaks: np.ndarray = np.square(values @ feature.transform[: basis.splines]).max(axis=0)
+    places = np.linspace(0, basis.intervals, _PLACES * basis.intervals + 1)
+    peaks: np.ndarray = np.square(evaluate_at(basis, places) @ feature.transform).max(axis=0)
     return peaks

@@ -17,8 +17,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from ahofm_keras.bands import quadratic_weights
-from ahofm_keras.bases import Basis
-from ahofm_keras.cells import locate_cells
+from ahofm_keras.bases import Basis, locate_cells
 from ahofm_keras.moments import triangle
 
 

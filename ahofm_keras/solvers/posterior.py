@@ -187,7 +187,8 @@ def _with_covariances(engine: Engine, state: State) -> State:
     for index, group in enumerate(state.groups):
         for feature, block in enumerate(group.blocks):
             solved = engine.update_factors(read, index, feature).groups[index].blocks[feature]
-            found = found.with_factors(index, feature, replace(solved, mean=block.mean))
+            # As many functions as the update has in use: the coefficients of the others are 0.
+            found = found.with_factors(index, feature, replace(solved, mean=block.mean_like(solved)))
     return found
 
 

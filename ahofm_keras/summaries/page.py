@@ -219,8 +219,9 @@ def _notes(terms: pd.DataFrame, figures: Figures) -> list[str]:
         notes.append(text + ".")
     if terms["pruned"].any():
         notes.append("pruned: the fit switched the term off, the data does not ask for it.")
-    if "atoms" in terms and terms["atoms"].fillna(0).any():
-        notes.append(_atoms_note(terms[terms["atoms"].fillna(0) > 0]))
+    heaped = terms[terms["atoms"].fillna(0) > 0]
+    if len(heaped):
+        notes.append(_atoms_note(heaped))
     if figures["weighted"]:
         notes.append("rows had weights.")
     if figures["shares"] > 0 and abs(figures["shares"] - 1) > _COVARY:
@@ -235,7 +236,7 @@ def _atoms_note(terms: pd.DataFrame) -> str:
     """Which terms have functions of single values, and whether these are on."""
     shown = []
     for label, row in _rows(terms):
-        edf = getattr(row, "atoms_edf", float("nan"))
+        edf = row.atoms_edf
         used = "" if edf != edf else f" ({edf:.1f} edf)" if edf >= _ATOMS_OFF else " (off)"
         shown.append(f"{label} {int(row.atoms)}{used}")
     return f"values that many rows share have functions of their own: {', '.join(shown)}."

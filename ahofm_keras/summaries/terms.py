@@ -38,6 +38,8 @@ COLUMNS = (
     "factors_asked",
     "features",
     "features_asked",
+    "atoms",
+    "atoms_edf",
     "share",
     "pruned",
     "statistic",
@@ -74,6 +76,7 @@ class TermRows:
             rows |= self._rows(term)
         frame = pd.DataFrame(rows.values(), index=pd.Index(rows, name="term"), columns=list(COLUMNS))
         whole = ["order", "k_min", "k_max", "factors", "factors_asked", "features", "features_asked"]
+        whole.append("atoms")
         kinds: dict[str, Any] = dict.fromkeys(whole, "Int64")
         kinds |= {"kind": object, "pruned": bool} | dict.fromkeys(_BY_MARGIN, object)
         return frame.astype(kinds | {c: float for c in COLUMNS if c not in kinds})

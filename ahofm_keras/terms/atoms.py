@@ -99,6 +99,6 @@ def add_atoms(
         basis=replace(feature.basis, size=feature.basis.size + len(atoms), atoms=atoms),
         transform=np.concatenate([own, np.concatenate([feature.transform, at])], axis=1),
         eigenvalues=np.concatenate([np.zeros(len(atoms)), feature.eigenvalues]),
-        # Where nothing else is known, the rarest is half its rows' mean, half the spline.
-        atom_smoothing=float(shares.min()),
+        # Where the data does not choose: of a value that just stands out half of what it adds is left.
+        atom_smoothing=_LEAST_ROWS / float(counts.sum()),
     )

@@ -1,10 +1,10 @@
-"""What one waits for before and after a fit: imports, the constructor, one row.
+"""What one waits for before and after a fit: imports, the constructor, predictions, an epoch of Adam.
 
     python examples/benchmarks/startup.py                         # a minute
     python examples/benchmarks/startup.py --against ../earlier    # beside another checkout, as a ratio
 
-Each figure is the least CPU time of the main thread in a few processes of their own, so that other work
-on the machine does not count.
+Each figure is the least CPU time in a few processes of their own, so that other work on the machine does
+not count: of the main thread, and of all threads where many rows are predicted.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -95,8 +96,55 @@ def predict_one_row() -> dict[str, float]:
     return found
 
 
+def by_basis_size() -> dict[str, float]:
+    """Predictions and epochs with k functions a feature, of which a row has four."""
+    from time import process_time
+
+    import ahofm_keras as ak
+
+    def seconds(work: Callable[[], object], times: int = 3) -> float:
+        work()  # traced, compiled
+        start = process_time()
+        for _ in range(times):
+            work()
+        return (process_time() - start) / times
+
+    found = {}
+    few, many = table(2000), table(20_000)
+    for k in (20, 80, 320):
+        formula = f"y ~ ahofm(x0, x1, x2, x3, x4, D=3, F=5, k={k})"
+        model = ak.AdditiveModel(formula, few)
+        model.fit(few, verbose=0, solver="bcd", epochs=1)
+        row = many.iloc[[0]]
+        for what, work, times in (
+            ("predict, 20,000 rows", lambda model=model: model.predict(many), 3),
+            ("... with intervals", lambda model=model: model.predict(many, interval=0.9), 1),
+            ("predict, one row", lambda model=model, row=row: model.predict(row), 100),
+            (
+                "... with an interval",
+                lambda model=model, row=row: model.predict(row, interval=0.9),
+                20,
+            ),
+        ):
+            found[f"{what}, k = {k}"] = seconds(work, times)
+        for word, jit in (("compiled", True), ("not compiled", False)):
+            model = ak.AdditiveModel(formula, few)
+            model.compile(jit_compile=jit)
+            fit = partial(
+                model.fit, many, solver="adam", validation_split=0.0, verbose=0, batch_size=1024
+            )
+            fit(epochs=1)
+            start = process_time()
+            fit(epochs=2)
+            middle = process_time()
+            fit(epochs=12)
+            found[f"Adam, an epoch, {word}, k = {k}"] = (process_time() - 2 * middle + start) / 10
+    return found
+
+
 PARTS = {
-    part.__name__: part for part in (import_for_a_table, import_for_a_model, construct, predict_one_row)
+    part.__name__: part
+    for part in (import_for_a_table, import_for_a_model, construct, predict_one_row, by_basis_size)
 }
 
 
@@ -116,13 +164,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--against", type=Path, help="folder of another version of the package")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--parts", choices=PARTS, nargs="+", default=list(PARTS))
     parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.part:
         print(json.dumps(PARTS[arguments.part]()))
         return
     folders = [ROOT] + ([arguments.against] if arguments.against else [])
-    for part in PARTS:
+    for part in arguments.parts:
         least: list[dict[str, float]] = [{} for _ in folders]
         for _ in range(arguments.repeats):
             for found, folder in zip(least, folders, strict=True):

@@ -44,6 +44,7 @@ class Case:
     make: Callable[..., keras.layers.Layer]
     inputs: Callable[[str], tuple[Any, ...]]
     output: str | None = None  # its dtype where that is not the layer's own
+    others: tuple[str, ...] = ()  # dtypes of outputs before that one
 
 
 def _columns(_: str) -> tuple[Any, ...]:
@@ -65,7 +66,13 @@ def _tensor(*shape: int, seed: int = 1) -> Callable[[str], tuple[Any, ...]]:
 
 
 def _bases(dtype: str) -> tuple[Any, ...]:
-    return ([_tensor(2, 7, ROWS)(dtype)[0], _tensor(1, 3, ROWS, seed=2)(dtype)[0]],)
+    return ([_functions(2, 4, 7, dtype), _functions(1, 3, 3, dtype)],)
+
+
+def _functions(features: int, width: int, size: int, dtype: str) -> tuple[Any, ...]:
+    (values,) = _tensor(features, width, ROWS, seed=size)(dtype)
+    first = np.random.default_rng(size).integers(0, size - width + 1, (features, 1, ROWS))
+    return ops.convert_to_tensor(first + np.arange(width)[:, None], "int32"), values
 
 
 def _contributions(dtype: str) -> tuple[Any, ...]:
@@ -110,12 +117,13 @@ CASES = {
         "float64",
     ),
     "BasisExpansion": Case(
-        lambda **options: BasisExpansion([2, 0], [7, 5], 3, straight_beyond=[4.0, 2.0], **options),
+        lambda **options: BasisExpansion([2, 0], [7, 5], 3, straight=True, **options),
         _tensor(ROWS, 3),
+        others=("int32",),
     ),
     "Smooth": Case(
         lambda **options: Smooth(1, CUBIC.transform, CUBIC.eigenvalues, 2.0, **options),
-        _tensor(2, 7, ROWS),
+        lambda dtype: (_functions(2, 4, 7, dtype),),
     ),
     "FactorizedInteraction": Case(
         lambda **options: FactorizedInteraction(
@@ -270,18 +278,20 @@ def test_outputs_and_weights_have_the_shape_and_precision_announced(name: str, d
     case = CASES[name]
     layer = case.make(dtype=dtype)
     inputs = case.inputs(dtype)
-    output = layer(*inputs)
-    assert np.isfinite(np.asarray(output)).all()
-    assert keras.backend.standardize_dtype(output.dtype) == (case.output or dtype)
+    outputs = tf.nest.flatten(layer(*inputs))
+    dtypes = [keras.backend.standardize_dtype(output.dtype) for output in outputs]
+    assert all(np.isfinite(np.asarray(output)).all() for output in outputs)
+    assert dtypes == [*case.others, case.output or dtype]
     kept = "float64" if name == "Posterior" else dtype
     assert {keras.backend.standardize_dtype(w.dtype) for w in layer.trainable_weights} <= {kept}
     fixed = {keras.backend.standardize_dtype(w.dtype) for w in layer.non_trainable_weights}
     assert fixed <= {"float64"}
-    announced = layer.compute_output_spec(*inputs)
-    assert tuple(announced.shape) == tuple(output.shape)
-    assert keras.backend.standardize_dtype(announced.dtype) == (case.output or dtype)
+    announced = tf.nest.flatten(layer.compute_output_spec(*inputs))
+    assert [tuple(own.shape) for own in announced] == [tuple(output.shape) for output in outputs]
+    assert [keras.backend.standardize_dtype(own.dtype) for own in announced] == dtypes
     if name != "Predictor":  # announces its spec only
-        assert tuple(layer.compute_output_shape(*shapes(inputs))) == tuple(output.shape)
+        found = tf.nest.flatten(layer.compute_output_shape(*shapes(inputs)))
+        assert found == tf.nest.flatten([tuple(output.shape) for output in outputs])
 
 
 @every_layer
@@ -298,12 +308,12 @@ def test_a_graph_of_any_number_of_rows_gives_the_same_outputs(name: str) -> None
         return keras.Input(batch_shape=shape, dtype=keras.backend.standardize_dtype(tensor.dtype))
 
     symbols = tf.nest.map_structure(placeholder, inputs)
-    output = layer(*symbols)
-    expected = [None if size == ROWS else size for size in wanted.shape]
-    assert list(output.shape) == expected
-    function = keras.Function(tf.nest.flatten(symbols), output)
+    outputs = tf.nest.flatten(layer(*symbols))
+    function = keras.Function(tf.nest.flatten(symbols), outputs)
     found = function(tf.nest.flatten(inputs))
-    np.testing.assert_allclose(np.asarray(found), np.asarray(wanted), rtol=1e-6, atol=1e-6)
+    for output, own, expected in zip(outputs, found, tf.nest.flatten(wanted), strict=True):
+        assert list(output.shape) == [None if size == ROWS else size for size in expected.shape]
+        np.testing.assert_allclose(np.asarray(own), np.asarray(expected), rtol=1e-6, atol=1e-6)
 
 
 @every_layer

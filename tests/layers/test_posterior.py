@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
+from keras import ops
 
-from ahofm_keras.bases import Basis, evaluate_basis, make_levels, make_linear, make_spline
-from ahofm_keras.layers import Posterior
+from ahofm_keras.bases import Basis, evaluate_basis, locate_raw, make_levels, make_linear, make_spline
+from ahofm_keras.layers import BasisExpansion, Posterior
 from tests.layers.common import coordinates
 from tests.posteriors import keep_covariance
 
@@ -37,6 +39,22 @@ def values_of(basis: Basis) -> np.ndarray:
     if basis.kind == "re":
         return np.array([0.0, 1.0, 2.0, 7.0, 1.0, 0.0, 2.0, 2.0])
     return np.array([-0.5, 0.0, 0.31, 0.5, 0.77, 1.0, 1.4, 0.02])
+
+
+def expand(*bases: Basis) -> Any:
+    """The expansion of bases of one kind at the values above, by the layer."""
+    basis = bases[0]
+    degree = None if basis.kind == "linear" else basis.degree
+    layer = BasisExpansion(
+        range(len(bases)),
+        [own.size for own in bases],
+        degree,
+        basis.kind == "cp",
+        basis.is_straight_beyond,
+        dtype="float64",
+    )
+    places = [np.asarray(locate_raw(own, values_of(own)), float) for own in bases]
+    return layer(ops.convert_to_tensor(np.stack(places, axis=1)))
 
 
 def variance_of_order(means: np.ndarray, covariances: np.ndarray, order: int) -> float:
@@ -97,7 +115,7 @@ def test_bands_are_enough(kind: str, groups: int) -> None:
             m, C = (np.stack([own[part][row] for own in found]) for part in (0, 1))
             wanted[row] += variance_of_order(m, C, 2)
     layer.factor_means[0].assign(means)
-    variance = np.asarray(layer([own.T[None] for own in rows]))
+    variance = np.asarray(layer([expand(basis), expand(other)]))
     np.testing.assert_allclose(variance[:, 0], wanted, rtol=1e-9)
 
 
@@ -118,8 +136,8 @@ def test_a_feature_in_several_orders() -> None:
     ]
     layer = Posterior(False, [], entries)
     layer.build()
-    rows = np.stack([evaluate_basis(BASES["small"], rng.uniform(0, 1, 5)) for _ in range(3)])
-    wanted = np.zeros(5)
+    rows = np.stack(3 * [evaluate_basis(BASES["small"], values_of(BASES["small"]))])
+    wanted = np.zeros(8)
     for place, entry in enumerate(entries):
         means = rng.normal(size=layer.factor_means[place].shape)
         layer.factor_means[place].assign(means)
@@ -130,10 +148,10 @@ def test_a_feature_in_several_orders() -> None:
             blocks = (root @ root.T).reshape(2, transform.shape[1], 2, -1)
             u = rows[j] @ transform
             spread.append((u @ means[j].T, np.einsum("nr,frgs,ns->nfg", u, blocks, u)))
-        for row in range(5):
+        for row in range(8):
             m, C = (np.stack([own[part][row] for own in spread]) for part in (0, 1))
             wanted[row] += variance_of_order(m, C, entry["order"])
-    found = np.asarray(layer([rows.swapaxes(1, 2)]))[:, 0]
+    found = np.asarray(layer([expand(*3 * [BASES["small"]])]))[:, 0]
     np.testing.assert_allclose(found, wanted, rtol=1e-9)
 
 
@@ -171,6 +189,6 @@ def test_variances_that_cancel_are_not_below_0() -> None:
     layer.factor_means[0].assign(means)
     root = np.array([1, -1 / ratio])
     keep_covariance(layer, 0, 0, 0, np.outer(root, root))
-    variance = np.asarray(layer([bases]))
+    variance = np.asarray(layer([(np.zeros(bases.shape, "int32"), bases)]))
     assert (variance >= 0).all()
     assert variance.max() < 1e-12

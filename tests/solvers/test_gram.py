@@ -12,16 +12,15 @@ from ahofm_keras.bases import (
     ATOM_PLACE,
     Basis,
     evaluate_basis,
-    evaluate_places,
     locate,
     locate_levels,
     make_levels,
     make_linear,
     make_spline,
-    spline_centres,
 )
 from ahofm_keras.solvers.gram import CellBasis
 from ahofm_keras.solvers.kernels import get_kernels
+from tests.reference import basis_functions
 
 pytestmark = pytest.mark.usefixtures("kernels")
 
@@ -97,23 +96,6 @@ def lay_out(basis: Basis, layout: str) -> np.ndarray:
     return rng.permutation(np.round(places) if basis.kind == "re" else places)
 
 
-def dense_basis(basis: Basis, places: np.ndarray) -> np.ndarray:
-    """All functions at places of the axis, `(n, M)`."""
-    if basis.kind == "linear":
-        return places[:, None]
-    straight = basis.extrapolation == "linear" and not basis.period
-    far = places > ATOM_PLACE / 2
-    found = evaluate_places(
-        np.where(far, 0.0, places)[:, None],
-        spline_centres(basis.size - len(basis.atoms), basis.degree),
-        basis.degree,
-        period=np.array(float(basis.period)) if basis.period else None,
-        straight_beyond=np.array(float(basis.intervals)) if straight else None,
-    )
-    at_atoms = places[:, None] == ATOM_PLACE * np.arange(1.0, len(basis.atoms) + 1)
-    return np.concatenate([np.where(far[:, None], 0.0, found), at_atoms], axis=1)
-
-
 def draw(*shape: int) -> np.ndarray:
     return np.random.default_rng(shape).normal(size=shape)
 
@@ -154,7 +136,7 @@ def assert_all_equal(found: CellBasis, B: np.ndarray) -> None:
 @every_basis
 def test_functions_are_the_dense_products(name: str, layout: str) -> None:
     basis, places = BASES[name], lay_out(BASES[name], layout)
-    found, B = read_basis(basis, places), dense_basis(basis, places)
+    found, B = read_basis(basis, places), basis_functions(basis, places)
     for count in COUNTS:
         coefficients = draw(count, basis.size)
         assert_equal(found.evaluate(coefficients), coefficients @ B.T)
@@ -164,7 +146,7 @@ def test_functions_are_the_dense_products(name: str, layout: str) -> None:
 @every_basis
 def test_quadratic_forms_are_the_dense_products(name: str, layout: str) -> None:
     basis, places = BASES[name], lay_out(BASES[name], layout)
-    found, B = read_basis(basis, places), dense_basis(basis, places)
+    found, B = read_basis(basis, places), basis_functions(basis, places)
     for count in COUNTS:
         forms = symmetric(count, basis.size)
         assert_equal(
@@ -176,7 +158,7 @@ def test_quadratic_forms_are_the_dense_products(name: str, layout: str) -> None:
 @every_basis
 def test_sums_are_the_dense_products(name: str, layout: str) -> None:
     basis, places = BASES[name], lay_out(BASES[name], layout)
-    found, B = read_basis(basis, places), dense_basis(basis, places)
+    found, B = read_basis(basis, places), basis_functions(basis, places)
     for count in COUNTS:
         weights = draw(count, len(places))
         assert_equal(found.sums(weights), weights @ B)
@@ -186,7 +168,7 @@ def test_sums_are_the_dense_products(name: str, layout: str) -> None:
 @every_basis
 def test_gram_matrices_are_the_dense_products(name: str, layout: str) -> None:
     basis, places = BASES[name], lay_out(BASES[name], layout)
-    found, B = read_basis(basis, places), dense_basis(basis, places)
+    found, B = read_basis(basis, places), basis_functions(basis, places)
     for count in COUNTS:
         weights = draw(count, len(places))
         assert_equal(dense_gram(found, weights), np.einsum("pn,na,nb->pab", weights, B, B))
@@ -199,7 +181,7 @@ def test_products_of_two_bases_are_the_dense_ones(name: str, other: str) -> None
     places = [draw_places(BASES[own], rows, seed) for seed, own in enumerate((name, other))]
     one, two = (read_basis(BASES[own], at) for own, at in zip((name, other), places, strict=True))
     weights = draw(rows)
-    B, C = (dense_basis(BASES[own], at) for own, at in zip((name, other), places, strict=True))
+    B, C = (basis_functions(BASES[own], at) for own, at in zip((name, other), places, strict=True))
     assert_equal(one.cross(two, weights), (B.T * weights) @ C)
 
 
@@ -227,7 +209,7 @@ def test_sums_of_chunks_add_up(name: str, chunk_rows: int) -> None:
 def test_taken_rows_are_a_basis_of_their_own(name: str, rows: list[int]) -> None:
     basis, places = BASES[name], lay_out(BASES[name], "scattered")
     taken = read_basis(basis, places).take(np.array(rows))
-    assert_all_equal(taken, dense_basis(basis, places)[rows])
+    assert_all_equal(taken, basis_functions(basis, places)[rows])
 
 
 @every_basis
@@ -295,4 +277,4 @@ def test_functions_go_on_straight_far_beyond_the_ends(degree: int) -> None:
     np.testing.assert_allclose(found[:, 2] - found[:, 0], 1e6 * (found[:, 1] - found[:, 0]), rtol=1e-8)
     np.testing.assert_allclose(found[:, 5] - found[:, 3], 1e6 * (found[:, 4] - found[:, 3]), rtol=1e-8)
     assert np.abs(found[:, 1] - found[:, 0]).min() > 1e-3
-    assert_all_equal(read_basis(basis, at), dense_basis(basis, at))
+    assert_all_equal(read_basis(basis, at), basis_functions(basis, at))
