@@ -51,6 +51,7 @@ def expand(*bases: Basis) -> Any:
         degree,
         basis.kind == "cp",
         basis.is_straight_beyond,
+        [len(own.atoms) for own in bases],
         dtype="float64",
     )
     places = [np.asarray(locate_raw(own, values_of(own)), float) for own in bases]
@@ -81,7 +82,8 @@ def variance_of_order(means: np.ndarray, covariances: np.ndarray, order: int) ->
 def test_bands_are_enough(kind: str, groups: int) -> None:
     basis, other, rank = BASES[kind], BASES["spline"], 3
     rng = np.random.default_rng(1)
-    sample = [rng.integers(0, 3, 300).astype(float) if own.kind == "re" else X for own in (basis, other)]
+    heaped = np.concatenate([X, np.repeat(basis.atoms, 30)])
+    sample = [rng.integers(0, 3, 300).astype(float) if basis.kind == "re" else heaped, X]
     transforms = [coordinates(own, x).transform for own, x in zip((basis, other), sample, strict=True)]
     entry = {
         "lambdas": 1,
