@@ -42,8 +42,8 @@ class Effect:
         near_data: where training rows are near, the same shape; None where it is not known.
         categories: which features are categories.
         purified: whether what smaller subsets can explain was moved to them.
-        atoms: of one feature on an even grid, the effect at the values that have a function of their
-            own, on which the curve goes on as if they had none; None where there are none.
+        atoms: of one feature, the effect at the values that have a function of their own, beside which
+            an even grid stands; None where there are none.
     """
 
     label: str
@@ -178,8 +178,21 @@ class _Maker:
         kept = best if order == 1 else best[shares[best] > NOTHING]
         return {tuple(map(int, subsets[place])): float(shares[place]) for place in kept}
 
-    def make(self, subset: Subset, share: float, at: Mapping[int, np.ndarray] | None = None) -> Effect:
-        """The effect of one subset, at given values of some variables, else on even grids."""
+    def make(
+        self,
+        subset: Subset,
+        share: float,
+        at: Mapping[int, np.ndarray] | None = None,
+        heaped: bool = False,
+    ) -> Effect:
+        """The effect of one subset, at given values of some variables, else on even grids.
+
+        Args:
+            subset: of variables.
+            share: of the variance.
+            at: values by variable.
+            heaped: whether these are its atoms.
+        """
         parts, given = self.parts, at or {}
         variables = [parts.variables[variable] for variable in subset]
         points = self.points or _POINTS.get(len(subset), _MANY_POINTS)
@@ -191,8 +204,7 @@ class _Maker:
         fit = parts.evaluate_grid(subset, functions)
         if self.purification is not None:
             fit = fit + self.purification.evaluate_grid(subset, functions)
-        uncertainty, heaped = self.uncertainty, variables[0].atoms
-        has_atoms = len(subset) == 1 and not given and len(heaped) > 0
+        uncertainty = self.uncertainty
         return Effect(
             parts.label(subset),
             tuple(variable.label for variable in variables),
@@ -203,8 +215,15 @@ class _Maker:
             near_data(parts, subset, grid),
             tuple(variable.is_category for variable in variables),
             self.purification is not None,
-            self.make(subset, share, {subset[0]: heaped}) if has_atoms else None,
+            None if heaped else self._atoms(subset, share),
         )
+
+    def _atoms(self, subset: Subset, share: float) -> Effect | None:
+        """The effect of one variable at its atoms, if it has any."""
+        values = self.parts.variables[subset[0]].atoms
+        if len(subset) > 1 or not len(values):
+            return None
+        return self.make(subset, share, {subset[0]: values}, heaped=True)
 
     def share(self, subset: Subset) -> float:
         """Share of the variance that a subset has."""
