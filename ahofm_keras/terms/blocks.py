@@ -26,7 +26,6 @@ from ahofm_keras.tensors import (
 )
 from ahofm_keras.terms.features import Feature
 from ahofm_keras.terms.parametric import Parametric
-from ahofm_keras.texts import number
 
 
 @dataclass(frozen=True, eq=False)
@@ -407,7 +406,7 @@ def function_labels(label: str, feature: Feature) -> list[str]:
     if feature.basis.levels:
         return [f"{label}[{level}]" for level in feature.basis.levels]
     splines = [f"{label}.{place + 1}" for place in range(feature.basis.splines)]
-    return splines + [f"{label}[{number(atom)}]" for atom in feature.basis.atoms]
+    return splines + [f"{label}[{atom:.15g}]" for atom in feature.basis.atoms]
 
 
 def remedy(feature: Feature, smaller: str) -> str:
