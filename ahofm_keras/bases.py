@@ -4,6 +4,9 @@ Every basis is a row of cardinal B-splines of one degree at the integers. What d
 value finds its place on that axis: a number through a smooth, rising warp that spreads the knots, a
 category as the index of its level (degree 0: one box a level). The functions take `numpy` or
 `keras.ops` as `namespace`, so training, prediction and the exported graph share one code path.
+
+Values that many rows share, atoms, have places of their own, far beyond the axis, and functions of their
+own after the splines: a row at an atom has that one function, which is 1 there, and no other.
 """
 
 from __future__ import annotations
@@ -23,6 +26,13 @@ Array = Any
 Namespace = Any
 
 EXTRAPOLATIONS = ("clip", "linear", "error")
+# Place of the first atom; the second is twice as far, and so on: single precision tells them apart.
+ATOM_PLACE = 1e13
+# Beyond any straight line's place; far enough for it, and still a number in float32.
+_FURTHEST = 1e12
+# Units in the last place by which a value may miss an atom: functions of a formula round differently in
+# NumPy and in the graph.
+_ULPS = 4
 # Values up to this number are looked up one by one: pandas takes longer to begin.
 _FEW = 1000
 
@@ -33,7 +43,7 @@ class Basis:
 
     Args:
         kind: `"ps"` (P-spline), `"cp"` (cyclic P-spline), `"re"` (levels) or `"linear"`.
-        size: number of functions M.
+        size: number of functions M, those of atoms, which come last, among them.
         degree: of the B-splines; 0 for levels and steps, 1 for `"linear"`, where it is not used.
         axis: raw values of the warp's table, rising; for `"linear"` centre and spread.
         warped: values of the warp at `axis`, from 0 to 1.
@@ -42,6 +52,7 @@ class Basis:
         line: for `"ps"`, the coefficients of the straight line: with them the functions add up to x,
             less some number; of steps they add up to the middles of these.
         difference: for splines, the order of the differences of coefficients that the penalty is of.
+        atoms: values with functions of their own, rising; of `"ps"` alone.
     """
 
     kind: str
@@ -53,11 +64,17 @@ class Basis:
     extrapolation: str = "clip"
     line: tuple[float, ...] = ()
     difference: int = 2
+    atoms: tuple[float, ...] = ()
+
+    @property
+    def splines(self) -> int:
+        """Number of functions but for those of atoms."""
+        return self.size - len(self.atoms)
 
     @property
     def intervals(self) -> int:
         """Number of knot intervals between the two ends of the axis."""
-        return self.size if self.kind == "cp" else self.size - self.degree
+        return self.splines if self.kind == "cp" else self.splines - self.degree
 
     @property
     def period(self) -> int:
@@ -77,6 +94,11 @@ class Basis:
     def last_cell(self) -> int:
         """The last knot interval, or level."""
         return (self.intervals if self.is_spline else self.size) - 1
+
+    @property
+    def cells(self) -> int:
+        """Number of cells, as functions count: atoms, which come after the splines, have one each."""
+        return self.size if self.atoms else self.last_cell + 1
 
     @property
     def is_straight_beyond(self) -> bool:
@@ -112,6 +134,7 @@ class Basis:
             "extrapolation": self.extrapolation,
             "line": list(self.line),
             "difference": self.difference,
+            "atoms": list(self.atoms),
         }
 
     @classmethod
@@ -126,6 +149,7 @@ class Basis:
             config["extrapolation"],
             tuple(config["line"]),
             config["difference"],
+            tuple(config["atoms"]),
         )
 
 
@@ -139,6 +163,7 @@ def make_spline(
     cyclic: bool = False,
     extrapolation: str = "clip",
     difference: int = 2,
+    atoms: tuple[float, ...] = (),
 ) -> Basis:
     """B-splines on evenly spaced knots of a warped axis.
 
@@ -152,17 +177,19 @@ def make_spline(
         cyclic: whether the ends are joined.
         extrapolation: what happens outside the axis (a cyclic axis goes round instead).
         difference: order of the differences that are penalised.
+        atoms: values that get a function of their own beside these, rising.
     """
     warp = learn_warp(x, knots, size, degree, cyclic, counts)
     return Basis(
         "cp" if cyclic else "ps",
-        size,
+        size + len(atoms),
         degree,
         tuple(warp.axis.tolist()),
         tuple(warp.warped.tolist()),
         extrapolation=extrapolation,
         line=tuple(warp.line.tolist()),
         difference=difference,
+        atoms=atoms,
     )
 
 
@@ -189,23 +216,39 @@ def locate(basis: Basis, x: Array, namespace: Namespace = np) -> Array:
 
     Returns:
         `(n,)`: in [0, intervals] for splines (beyond it with `extrapolation="linear"`), the number of
-        the step, the index of the level or -1, or the standardised value.
+        the step or the place of an atom, the index of the level or -1, or the standardised value.
     """
     if basis.kind == "linear":
         return (x - basis.axis[0]) / basis.axis[1]
     if basis.kind == "re":
         return _locate_numbers(basis.levels, x, namespace)
+    raw = x
     low, high = basis.axis[0], basis.axis[-1]
     if basis.period:
         # A plain float would be rounded to float32 by keras.ops.
         x = low + namespace.mod(x - low, np.float64(high - low))
     elif not basis.is_straight_beyond:
         x = namespace.clip(x, low, high)
+    places = _interpolate(basis, x, namespace) * basis.intervals
     if basis.is_step:
-        step = namespace.floor(_interpolate(basis, x, namespace) * basis.intervals)
-        return namespace.minimum(step, basis.last_cell)
-    # Far enough for any straight line, and still a number in float32.
-    return namespace.clip(_interpolate(basis, x, namespace) * basis.intervals, -1e12, 1e12)
+        places = namespace.minimum(namespace.floor(places), basis.last_cell)
+    places = namespace.clip(places, -_FURTHEST, _FURTHEST)
+    return _beside_atoms(basis.atoms, raw, places, namespace) if basis.atoms else places
+
+
+def _beside_atoms(atoms: tuple[float, ...], x: Array, places: Array, namespace: Namespace) -> Array:
+    """Places of values, those of atoms where a value is one."""
+    known = np.asarray(atoms)
+    nearest = namespace.searchsorted((known[1:] + known[:-1]) / 2, x)
+    distance = namespace.abs(x - namespace.take(known, nearest))
+    is_atom = distance <= namespace.take(_ULPS * np.spacing(np.abs(known)), nearest)
+    own = ATOM_PLACE * np.arange(1.0, len(known) + 1)
+    return namespace.where(is_atom, namespace.take(own, nearest), places)
+
+
+def atom_indices(places: Array, namespace: Namespace = np) -> Array:
+    """Index of the atom at places as `locate` gives them; -1 on the axis."""
+    return namespace.round(namespace.maximum(places, 0.0) / ATOM_PLACE) - 1
 
 
 def _interpolate(basis: Basis, x: Array, namespace: Namespace) -> Array:
@@ -285,7 +328,12 @@ def spline_centres(size: int, degree: int) -> np.ndarray:
 
 
 def evaluate_cells(
-    place: Array, last: Array, degree: int, straight: bool = False, namespace: Namespace = np
+    place: Array,
+    last: Array,
+    degree: int,
+    straight: bool = False,
+    namespace: Namespace = np,
+    first_atom: Array | None = None,
 ) -> tuple[Array, Array]:
     """The functions that are not zero at places on the axis: degree + 1 neighbours.
 
@@ -296,12 +344,22 @@ def evaluate_cells(
         degree: of the B-splines; 0 for levels.
         straight: whether functions go on as straight lines beyond the ends of the axis.
         namespace: `numpy` or `keras.ops`.
+        first_atom: number of the function of the first atom, broadcastable to `place`; by default no
+            place is that of an atom.
 
     Returns:
         The cell of each place `(..., 1, n)`, the number of the first of its functions, in the precision
         of places; and the values of its functions `(..., degree + 1, n)`. A place that is missing is in
-        cell 0, where its values are missing.
+        cell 0, where its values are missing. An atom has the first function of its cell; the others of
+        the cell, whichever they are, are 0.
     """
+    if first_atom is not None:
+        atom = atom_indices(place, namespace)
+        axis = namespace.where(atom >= 0, namespace.zeros_like(place), place)
+        cell, values = evaluate_cells(axis, last, degree, straight, namespace)
+        own = _like(place, (np.arange(degree + 1) == 0)[:, None])
+        cell = namespace.where(atom >= 0, atom + _like(place, first_atom), cell)
+        return cell, namespace.where(atom >= 0, own, values)
     start = namespace.where(place > 0, place, namespace.zeros_like(place))  # NaN is not a cell
     cell = namespace.floor(namespace.minimum(start, _like(place, last)))
     offset, centres = place - cell, spline_centres(degree + 1, degree)[:, None]
@@ -327,7 +385,13 @@ def locate_cells(basis: Basis, places: np.ndarray) -> tuple[np.ndarray, np.ndarr
     """
     if basis.kind == "linear":
         return np.zeros(len(places), int), places[None]
-    cell, values = evaluate_cells(places[None], basis.last_cell, basis.degree, basis.is_straight_beyond)
+    cell, values = evaluate_cells(
+        places[None],
+        basis.last_cell,
+        basis.degree,
+        basis.is_straight_beyond,
+        first_atom=basis.splines if basis.atoms else None,
+    )
     return cell[0].astype(int), values
 
 

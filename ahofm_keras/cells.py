@@ -1,8 +1,8 @@
 """Bases on rows without the dense matrix: the few functions that are not zero, by knot interval.
 
 A row of a cubic B-spline basis has 4 functions that are not zero: those of its knot interval, here its
-cell; a row of levels has one. Sums over rows are sums over the rows of each cell, put where the
-functions of the cell stand: a Gram matrix takes n 10 instead of n M^2 products.
+cell; a row of levels, or at an atom, has one. Sums over rows are sums over the rows of each cell, put
+where the functions of the cell stand: a Gram matrix takes n 10 instead of n M^2 products.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Cells(NamedTuple):
 def basis_cells(basis: Basis, x: np.ndarray) -> Cells:
     """A basis at raw values."""
     cell, values = locate_cells(basis, np.asarray(locate_raw(basis, x), float))
-    functions = (np.arange(basis.last_cell + 1)[:, None] + np.arange(len(values))) % basis.size
+    functions = (np.arange(basis.cells)[:, None] + np.arange(len(values))) % basis.size
     return Cells(cell, values, functions, basis.size)
 
 

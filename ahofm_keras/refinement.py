@@ -23,6 +23,9 @@ from ahofm_keras.terms.learning import bare
 from ahofm_keras.terms.term_options import with_own_smooth
 from ahofm_keras.transforms import Expression
 
+# What a formula says of the basis of a feature, beside its size.
+_BASES = ("bs", "knots", "atoms")
+
 
 def refine(
     model: AdditiveModel,
@@ -237,7 +240,7 @@ def _exact(model: AdditiveModel, parsed: Formula, features: list[Expression], k:
     for spec in parsed.terms:
         if spec.kind == "ahofm" and set(texts) <= set(map(str, spec.features)):
             # Where it says nothing of them, `ti()` takes those of the features' own `s()` too.
-            if {"bs", "knots", "m"} & set(spec.options):
+            if set(_BASES) & set(spec.options):
                 said = [_basis_of(model, parsed, spec, feature) for feature in features]
                 options |= {option: _by_margin([each[option] for each in said]) for option in said[0]}
             break
@@ -247,12 +250,12 @@ def _exact(model: AdditiveModel, parsed: Formula, features: list[Expression], k:
 def _basis_of(
     model: AdditiveModel, parsed: Formula, spec: TermSpec, feature: Expression
 ) -> dict[str, Any]:
-    """`bs` and `knots` of a feature of an `ahofm()`: its own, else those of the feature's `s()`."""
+    """`bs`, `knots` and `atoms` of a feature of an `ahofm()`: its own, else those of its `s()`."""
     if _is_category(model, feature):
-        return {"bs": None, "knots": None, "m": None}
+        return dict.fromkeys(_BASES)
     own = [term for term in parsed.terms if term.kind == "s" and term.features == (feature,)]
     found = with_own_smooth(spec, feature, own[0] if own else None)
-    return {option: found.get(option) for option in ("bs", "knots", "m")}
+    return {option: found.get(option) for option in _BASES}
 
 
 def _by_margin(values: list[Any]) -> Any:
@@ -290,12 +293,12 @@ def _main_effect(model: AdditiveModel, spec: TermSpec, feature: Expression) -> s
     """The main effect that an interaction term adds for one of its features, as a formula writes it."""
     if spec.kind == "hofm":
         return str(feature)
-    found = {option: spec.options.get(option) for option in ("bs", "k", "knots", "m", "df")}
+    found = {option: spec.options.get(option) for option in ("bs", "k", "knots", "m", "atoms", "df")}
     given = {option: _of_feature(value, feature) for option, value in found.items()}
     if isinstance(given["df"], tuple):
         given["df"] = given["df"][0]
     if given["bs"] == "re" or _is_category(model, feature):
-        given |= {"k": None, "knots": None, "m": None}
+        given |= {"k": None, "knots": None, "m": None, "atoms": None}
     return f"s({', '.join([str(feature), *_written(given)])})"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from types import SimpleNamespace
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import BSpline
 
-from ahofm_keras.bases import Basis
+from ahofm_keras.bases import ATOM_PLACE, Basis
 
 
 def symmetric_polynomial(values: Sequence[float], order: int) -> Fraction:
@@ -60,6 +61,12 @@ def basis_functions(basis: Basis, places: np.ndarray) -> np.ndarray:
         joined = open_ended[:, : basis.size].copy()
         joined[:, : basis.degree] += open_ended[:, basis.size :]
         return joined
+    if basis.atoms:
+        index = places / ATOM_PLACE - 1
+        own = index[:, None] == np.arange(len(basis.atoms))
+        alone = replace(basis, size=basis.size - len(basis.atoms), atoms=())
+        on_axis = basis_functions(alone, np.where(own.any(axis=1), 0.0, places))
+        return np.concatenate([np.where(own.any(axis=1, keepdims=True), 0.0, on_axis), own], axis=1)
     inside = np.clip(places, 0, basis.intervals)
     spline = BSpline(
         np.arange(-basis.degree, basis.size + 1, dtype=float), np.eye(basis.size), basis.degree

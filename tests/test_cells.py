@@ -25,6 +25,8 @@ CASES = {
     "straight beyond": (make_spline(X, 12, extrapolation="linear"), WIDE),
     "pieces straight beyond": (make_spline(X, 5, degree=1, extrapolation="linear"), WIDE),
     "one interval straight beyond": (make_spline(X, 4, extrapolation="linear"), WIDE),
+    "atoms": (make_spline(X, 12, atoms=(-3.0, X[7], X.max())), WIDE),
+    "atoms straight beyond": (make_spline(X, 9, extrapolation="linear", atoms=(40.0,)), WIDE),
     "cyclic": (make_spline(X, 10, cyclic=True), WIDE),
     "smallest circle": (make_spline(X, 4, cyclic=True), WIDE),
     "circle straight beyond": (make_spline(X, 6, cyclic=True, extrapolation="linear"), WIDE),

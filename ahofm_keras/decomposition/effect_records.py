@@ -42,6 +42,8 @@ class Effect:
         near_data: where training rows are near, the same shape; None where it is not known.
         categories: which features are categories.
         purified: whether what smaller subsets can explain was moved to them.
+        atoms: of one feature, the effect at the values that have a function of their own, beside which
+            an even grid stands; None where there are none.
     """
 
     label: str
@@ -53,6 +55,7 @@ class Effect:
     near_data: np.ndarray | None
     categories: tuple[bool, ...]
     purified: bool = False
+    atoms: Effect | None = None
 
     @property
     def order(self) -> int:
@@ -175,8 +178,21 @@ class _Maker:
         kept = best if order == 1 else best[shares[best] > NOTHING]
         return {tuple(map(int, subsets[place])): float(shares[place]) for place in kept}
 
-    def make(self, subset: Subset, share: float, at: Mapping[int, np.ndarray] | None = None) -> Effect:
-        """The effect of one subset, at given values of some variables, else on even grids."""
+    def make(
+        self,
+        subset: Subset,
+        share: float,
+        at: Mapping[int, np.ndarray] | None = None,
+        heaped: bool = False,
+    ) -> Effect:
+        """The effect of one subset, at given values of some variables, else on even grids.
+
+        Args:
+            subset: of variables.
+            share: of the variance.
+            at: values by variable.
+            heaped: whether these are its atoms.
+        """
         parts, given = self.parts, at or {}
         variables = [parts.variables[variable] for variable in subset]
         points = self.points or _POINTS.get(len(subset), _MANY_POINTS)
@@ -201,7 +217,15 @@ class _Maker:
             near_data(parts, subset, grid),
             tuple(variable.is_category for variable in variables),
             self.purification is not None,
+            None if heaped else self._atoms(subset, share),
         )
+
+    def _atoms(self, subset: Subset, share: float) -> Effect | None:
+        """The effect of one variable at its atoms, if it has any."""
+        values = self.parts.variables[subset[0]].atoms
+        if len(subset) > 1 or not len(values):
+            return None
+        return self.make(subset, share, {subset[0]: values}, heaped=True)
 
     def share(self, subset: Subset) -> float:
         """Share of the variance that a subset has."""

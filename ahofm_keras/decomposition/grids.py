@@ -15,6 +15,8 @@ from ahofm_keras.errors import DataError, warn
 from ahofm_keras.terms import Margin, Variable, cell_of
 from ahofm_keras.terms.groups import Subset
 
+# How far beside an atom a point of a grid stands, over the range.
+_BESIDE = 1e-9
 # A point is near data if rows lie within this many cells of it.
 _NEAR = 2
 # How far from a jump its two sides are, in shares of the training range.
@@ -22,10 +24,17 @@ _BESIDE = 1e-6
 
 
 def make_axis(variable: Variable, margin: Margin, points: int) -> np.ndarray:
-    """All levels of a category, or even points over the training range of a number."""
+    """All levels of a category, or even points over the training range of a number, none an atom."""
     if variable.is_category:
         return _as_levels(variable, variable.levels)
-    return np.linspace(margin.low, margin.high, points)
+    return beside_atoms(variable, np.linspace(margin.low, margin.high, points))
+
+
+def beside_atoms(variable: Variable, axis: np.ndarray) -> np.ndarray:
+    """Rising points, those that are atoms moved a little: curves show what is around these."""
+    beside = _BESIDE * (axis[-1] - axis[0])
+    inwards = np.where(np.arange(len(axis)) < len(axis) - 1, beside, -beside)
+    return np.where(np.isin(axis, variable.atoms), axis + inwards, axis)
 
 
 def with_jumps(axis: np.ndarray, variable: Variable) -> np.ndarray:

@@ -202,7 +202,7 @@ def _least_squares(design: np.ndarray, values: np.ndarray, weight: np.ndarray) -
 
 def _smoothest(variable: Variable, covariance: np.ndarray) -> np.ndarray:
     """Orthonormal functions over the margin that span all of a variable, `(m, q)`, smooth ones first."""
-    roughness = [feature.eigenvalues for feature in variable.features]
+    roughness = [np.where(own.is_atom, np.inf, own.eigenvalues) for own in variable.features]
     order = np.argsort(np.concatenate([*roughness, np.zeros(len(variable.products))]), kind="stable")
     found = np.zeros((len(covariance), 0))
     for place in order:

@@ -134,9 +134,9 @@ def _find_uses(model: AdditiveModel) -> list[_Use]:
         for place, feature in zip(variable.places, variable.features, strict=True):
             terms = tuple(term for term in model.design.terms if place in term.features)
             edf = max(_degrees_of_freedom(model, term, place) for term in terms)
-            largest, distinct = len(feature.eigenvalues), feature.distinct
+            largest, distinct = len(feature.eigenvalues) - feature.atoms, feature.distinct
             surfaces = () if variable.is_category else _surfaces(terms, variables)
-            size = feature.basis.size
+            size = feature.basis.splines
             chosen = by_fit and not any(_is_fixed(model, term) for term in terms)
             uses.append(_Use(variable, terms, size, largest, edf, has_main, distinct, surfaces, chosen))
         if not variable.features and not variable.is_category:

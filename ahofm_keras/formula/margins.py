@@ -7,10 +7,11 @@ from numbers import Real
 from typing import Any
 
 # What only splines have.
-KNOT_OPTIONS = ("k", "knots", "m")
+KNOT_OPTIONS = ("k", "knots", "m", "atoms")
 MARGIN_OPTIONS = ("df", "bs", "sp", *KNOT_OPTIONS)
-# Options that are a pair of numbers: the two ends of an axis; degree and order of differences.
-_PAIRS = ("knots", "m")
+# Options of which a tuple of numbers is one value: the two ends of an axis, degree and order of
+# differences, values of a feature.
+_OF_NUMBERS = ("knots", "m", "atoms")
 
 
 def check_margins(name: str, options: Mapping[str, Any], features: Sequence[str]) -> str | None:
@@ -46,10 +47,12 @@ def order_by_margin(options: Mapping[str, Any], features: Sequence[str]) -> dict
 
 
 def is_by_margin(option: str, value: Any) -> bool:
-    """Whether an option has one value per margin; a pair of numbers may be one value."""
+    """Whether an option has one value per margin; a tuple of numbers may be one value of all."""
     if not isinstance(value, tuple):
         return False
-    return option not in _PAIRS or not all(isinstance(own, Real) for own in value)
+    return option not in _OF_NUMBERS or not all(
+        isinstance(own, Real) and not isinstance(own, bool) for own in value
+    )
 
 
 def margin_option(options: Mapping[str, Any], option: str, place: int) -> Any:

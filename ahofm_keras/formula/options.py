@@ -20,6 +20,8 @@ from ahofm_keras.formula.margins import (
 )
 from ahofm_keras.transforms import Expression
 
+# Values of a feature that get a function of their own, at most.
+MOST_ATOMS = 100
 KNOTS = ("adaptive", "even", "quantile")
 BASES = ("ps", "cp", "re", "step")
 # Degree of the pieces and order of the differences that the penalty is of: those of cubic P-splines, and
@@ -153,6 +155,15 @@ def _degree_and_difference(value: Any) -> str | None:
     return None if right else "a degree from 0 to 3 and an order of differences from 1 to 3, e.g. (1, 1)"
 
 
+def _atoms(value: Any) -> str | None:
+    """Values that get a function of their own, `"auto"` for those that stand out, False for none."""
+    if value is False or value == "auto":
+        return None
+    if not isinstance(value, tuple) or not value or not all(map(_is_finite, value)):
+        return '"auto", False, or a list of values, e.g. [0, 40]'
+    return None if len(value) <= MOST_ATOMS else f"a list of at most {MOST_ATOMS} values"
+
+
 def _or_margins(each: Check, may_miss: bool = True) -> Check:
     """A value for all margins, a tuple with one per margin (None: as if not given), or a dict."""
 
@@ -171,8 +182,8 @@ def _or_margins(each: Check, may_miss: bool = True) -> Check:
     return check
 
 
-def _or_pairs(option: str, each: Check) -> Check:
-    """The same of an option that is a pair of numbers itself."""
+def _or_numbers(option: str, each: Check) -> Check:
+    """As `_or_margins`, of an option of which a tuple of numbers is one value for all margins."""
 
     def check(value: Any) -> str | None:
         if isinstance(value, tuple) and not is_by_margin(option, value):
@@ -198,6 +209,7 @@ _AFM = {
     "bs": _or_dict(_one_of(*BASES)),
     "knots": _or_dict(_knots),
     "m": _or_dict(_degree_and_difference),
+    "atoms": _or_dict(_atoms),
     "main": _TRUTH,
     "center": _TRUTH,
 }
@@ -207,8 +219,9 @@ _TENSOR = {
     "k": _or_margins(_whole(2)),
     "df": _or_margins(_number(0, strictly=True)),
     "bs": _or_margins(_one_of(*BASES)),
-    "knots": _or_pairs("knots", _knots),
-    "m": _or_pairs("m", _degree_and_difference),
+    "knots": _or_numbers("knots", _knots),
+    "m": _or_numbers("m", _degree_and_difference),
+    "atoms": _or_numbers("atoms", _atoms),
     "sp": _or_margins(_number(0, strictly=False), may_miss=False),
 }
 
@@ -222,6 +235,8 @@ def check_basis(feature: Expression, options: Mapping[str, Any]) -> None:
     """Raise where options ask for knots of a category, or for another basis than that of its levels."""
     if feature.is_category and options.get("bs", "re") != "re":
         raise OptionError(f'`{feature}` is a category: leave out `bs`, or use bs="re".')
+    if options.get("bs") == "cp" and options.get("atoms") not in (None, False, "auto"):
+        raise OptionError('`atoms` cannot stand beside bs="cp": a circle has none.')
     unused = [option for option in KNOT_OPTIONS if option in options]
     if unused and options.get("bs") == "re":
         raise OptionError(f'`{unused[0]}` has no meaning with bs="re".')
@@ -285,6 +300,7 @@ TERM_CALLS: dict[str, TermCall] = {
             "bs": _one_of(*BASES),
             "knots": _knots,
             "m": _degree_and_difference,
+            "atoms": _atoms,
             "sp": _number(0, strictly=False),
         },
         finish=_finish_smooth,

@@ -29,6 +29,7 @@ class BasisExpansion(keras.layers.Layer):
         degree: of the B-splines, shared; 0 for levels, None for the places themselves.
         cyclic: whether the axes are circles.
         straight: whether functions go on as straight lines beyond the ends of the axes.
+        atoms: number of atoms of each feature, whose functions are the last of its own; by default none.
 
     Returns:
         Two tensors `(p, W, n)`: the functions, counted from 0 in each basis (int32), and their values.
@@ -42,6 +43,7 @@ class BasisExpansion(keras.layers.Layer):
         degree: int | None,
         cyclic: bool = False,
         straight: bool = False,
+        atoms: Sequence[int] = (),
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -50,6 +52,7 @@ class BasisExpansion(keras.layers.Layer):
         self.degree = degree
         self.cyclic = cyclic
         self.straight = straight
+        self.atoms = list(atoms)
 
     @property
     def width(self) -> int:
@@ -61,10 +64,13 @@ class BasisExpansion(keras.layers.Layer):
         if self.degree is None:
             return ops.zeros_like(chosen, dtype="int32"), chosen
         sizes = np.reshape(self.sizes, (-1, 1, 1))
-        last = sizes - 1 if self.cyclic else sizes - self.width
-        cell, values = evaluate_cells(chosen, last, self.degree, self.straight, ops)
+        has_atoms = any(self.atoms)
+        splines = sizes - np.reshape(self.atoms, (-1, 1, 1)) if has_atoms else sizes
+        last = splines - 1 if self.cyclic else splines - self.width
+        first_atom = splines if has_atoms else None
+        cell, values = evaluate_cells(chosen, last, self.degree, self.straight, ops, first_atom)
         functions = ops.cast(cell, "int32") + np.arange(self.width, dtype="int32")[:, None]
-        if self.cyclic:
+        if self.cyclic or has_atoms:
             functions = ops.mod(functions, sizes.astype("int32"))
         return functions, values
 
@@ -87,6 +93,7 @@ class BasisExpansion(keras.layers.Layer):
             "degree": self.degree,
             "cyclic": self.cyclic,
             "straight": self.straight,
+            "atoms": self.atoms,
         }
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 
 def learned_coordinates(
-    transform: np.ndarray, eigenvalues: np.ndarray, smoothing: float
+    transform: np.ndarray, eigenvalues: np.ndarray, smoothing: float, ridge: np.ndarray | float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Transform and penalty weights of the coordinates in which weights are learned.
 
@@ -16,14 +16,22 @@ def learned_coordinates(
     should be learned before what is wiggly. s grows like the fourth power of the number of wiggles, so
     sqrt(s / s_1) under the root, s_1 the smallest that is not 0, slows a function down by its number of
     wiggles. The objective does not change.
+
+    Args:
+        transform: T `(M, r)`, from Demmler-Reinsch coordinates to coefficients.
+        eigenvalues: s `(r,)`.
+        smoothing: lambda.
+        ridge: `(r,)`, what is added to lambda s: the penalty of atoms.
     """
-    speed = learning_speed(eigenvalues, smoothing)
-    return transform * speed, smoothing * eigenvalues * speed**2
+    speed = learning_speed(eigenvalues, smoothing, ridge)
+    return transform * speed, (smoothing * eigenvalues + ridge) * speed**2
 
 
-def learning_speed(eigenvalues: np.ndarray, smoothing: float) -> np.ndarray:
+def learning_speed(
+    eigenvalues: np.ndarray, smoothing: float, ridge: np.ndarray | float = 0.0
+) -> np.ndarray:
     """By how much each coordinate is scaled, at most 1."""
-    return 1 / np.sqrt(1 + smoothing * eigenvalues + count_wiggles(eigenvalues))
+    return np.asarray(1 / np.sqrt(1 + smoothing * eigenvalues + ridge + count_wiggles(eigenvalues)))
 
 
 def count_wiggles(eigenvalues: np.ndarray) -> np.ndarray:

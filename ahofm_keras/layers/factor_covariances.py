@@ -26,8 +26,8 @@ def factor_shapes(entry: dict[str, Any], groups: int) -> dict[str, Shape]:
     """Shapes of the weights of an order with p features, by what they hold.
 
     - `means`: of the factors' coefficients `(p, slots, r)`, where slots are those of all groups.
-    - `edf`: degrees of freedom of each factor; `smoothing`: logarithms of its lambda and tau, infinite
-      where it is not in use.
+    - `edf`: degrees of freedom of each factor; `smoothing`: logarithms of its lambda, of that of its
+      atoms where features have some, and of tau, infinite where it is not in use.
     - `bands`: of the covariances of the pairs f <= g of a group, `(p, groups, M, W, P)`.
     - `tested_covariances`: of the coefficients of the smoothest functions, `(p, groups, K, K, P)`.
     - `reference_df`: tr(2H - HH) of the factors of a feature and a group, `(p, groups)`; for tests too.
@@ -49,7 +49,7 @@ def factor_shapes(entry: dict[str, Any], groups: int) -> dict[str, Shape]:
     return {
         "means": (count, slots, int(coordinates)),
         "edf": (count, slots),
-        "smoothing": (count, slots, 2),
+        "smoothing": (count, slots, entry.get("lambdas", 1) + 1),
         "bands": band,
         "tested_covariances": (count, groups, tested, tested, pairs),
         "reference_df": (count, groups),

@@ -40,6 +40,8 @@ class FactorizedInteraction(keras.layers.Layer):
             `smoothing`, the lambda of each feature, and `slots`, the number of factors that there is
             room for, if it is more.
         seed: of the factors' random start.
+        ridges: `(r_j,)` of each feature, what is added to its lambda times the eigenvalues: the penalty
+            of atoms; by default nothing.
 
     Call arguments:
         bases: list of basis expansions.
@@ -55,6 +57,7 @@ class FactorizedInteraction(keras.layers.Layer):
         eigenvalues: Sequence[Any],
         orders: Sequence[dict[str, Any]],
         seed: int = 0,
+        ridges: Sequence[Any] = (),
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -63,6 +66,7 @@ class FactorizedInteraction(keras.layers.Layer):
         self.eigenvalues = [np.asarray(values, float) for values in eigenvalues]
         self.orders = [{"slots": order["started"], **order} for order in orders]
         self.seed = seed
+        self.ridges = [np.asarray(ridge, float) for ridge in ridges]
         self.in_use = tuple(order["started"] for order in self.orders)
 
     def build(self, bases_shape: Any) -> None:
@@ -76,10 +80,11 @@ class FactorizedInteraction(keras.layers.Layer):
             penalty = np.zeros((count, width))
             speed = np.zeros((count, width))
             for j, smoothing in enumerate(order["smoothing"]):
-                scaled, weights = learned_coordinates(self.transforms[j], self.eigenvalues[j], smoothing)
+                given = self.eigenvalues[j], smoothing, self.ridges[j] if self.ridges else 0.0
+                scaled, weights = learned_coordinates(self.transforms[j], *given)
                 transforms[j, : scaled.shape[0], : scaled.shape[1]] = scaled
                 penalty[j, : len(weights)] = weights
-                speed[j, : len(weights)] = learning_speed(self.eigenvalues[j], smoothing)
+                speed[j, : len(weights)] = learning_speed(*given)
             self._to_coefficients.append(transforms)
             self._speeds.append(speed[:, :, None])
             self._penalties.append(penalty)
@@ -213,6 +218,7 @@ class FactorizedInteraction(keras.layers.Layer):
             "eigenvalues": [values.tolist() for values in self.eigenvalues],
             "orders": self.orders,
             "seed": self.seed,
+            "ridges": [ridge.tolist() for ridge in self.ridges],
         }
 
 

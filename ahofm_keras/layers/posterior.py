@@ -41,9 +41,9 @@ class Posterior(keras.layers.Layer):
             columns start and stop, or `pure`, `features` (basis and place in it, of each margin) and
             `transforms`; for a random effect also `eigenvalues` of its penalty.
         interactions: for each order of each interaction term a dict with `order`, `rank` of a group,
-            `features`, `transforms`, `widths` (number of functions of each feature that are not zero at
-            a place) and `means` (of each feature's functions over its margin; none where they are
-            centred).
+            `features`, `transforms`, `lambdas` (number of smoothing parameters of a factor beside tau),
+            `widths` (number of functions of each feature that are not zero at a place) and `means` (of
+            each feature's functions over its margin; none where they are centred).
         groups: for how many groups of factors of an order there is room, one after the other.
 
     Call arguments:

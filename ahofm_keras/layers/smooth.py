@@ -24,6 +24,7 @@ class Smooth(keras.layers.Layer):
         transform: T `(M, r)`, Demmler-Reinsch coordinates of the (centred) basis.
         eigenvalues: `(r,)` of the penalty in these coordinates.
         smoothing: lambda.
+        ridge: `(r,)`, what is added to lambda times the eigenvalues: the penalty of atoms.
 
     Call arguments:
         basis: a basis expansion.
@@ -33,16 +34,24 @@ class Smooth(keras.layers.Layer):
     """
 
     def __init__(
-        self, feature: int, transform: Any, eigenvalues: Any, smoothing: float, **kwargs: Any
+        self,
+        feature: int,
+        transform: Any,
+        eigenvalues: Any,
+        smoothing: float,
+        ridge: Any = 0.0,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.feature = feature
         self.transform = np.asarray(transform, float)
         self.eigenvalues = np.asarray(eigenvalues, float)
         self.smoothing = float(smoothing)
+        self.ridge = np.broadcast_to(np.asarray(ridge, float), self.eigenvalues.shape)
         self._to_coefficients, self._penalty = learned_coordinates(
-            self.transform, self.eigenvalues, self.smoothing
+            self.transform, self.eigenvalues, self.smoothing, self.ridge
         )
+        self._speed = learning_speed(self.eigenvalues, self.smoothing, self.ridge)
 
     def build(self, basis_shape: Any) -> None:
         self.kernel = self.add_weight(
@@ -58,11 +67,11 @@ class Smooth(keras.layers.Layer):
 
     def coordinates(self) -> np.ndarray:
         """The weights in Demmler-Reinsch coordinates, `(r,)`."""
-        return np.asarray(self.kernel) * learning_speed(self.eigenvalues, self.smoothing)
+        return np.asarray(self.kernel) * self._speed
 
     def assign_coordinates(self, values: np.ndarray) -> None:
         """Set the weights from Demmler-Reinsch coordinates `(r,)`."""
-        self.kernel.assign(values / learning_speed(self.eigenvalues, self.smoothing))
+        self.kernel.assign(values / self._speed)
 
     def call(self, basis: Functions) -> Array:
         return combine(one_feature([basis], (0, self.feature)), self.coefficients())[:, None]
@@ -77,4 +86,5 @@ class Smooth(keras.layers.Layer):
             "transform": self.transform.tolist(),
             "eigenvalues": self.eigenvalues.tolist(),
             "smoothing": self.smoothing,
+            "ridge": self.ridge.tolist(),
         }

@@ -32,6 +32,8 @@ class TensorProduct(keras.layers.Layer):
         eigenvalues: `(r_j,)` of each margin's penalty in these coordinates.
         smoothing: lambda of each margin.
         pure: whether it is a `ti()`.
+        ridges: `(r_j,)` of each margin, what is added to its lambda times the eigenvalues: the penalty
+            of atoms; by default nothing.
 
     Call arguments:
         bases: list of basis expansions.
@@ -47,6 +49,7 @@ class TensorProduct(keras.layers.Layer):
         eigenvalues: Sequence[Any],
         smoothing: Sequence[float],
         pure: bool,
+        ridges: Sequence[Any] = (),
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -57,7 +60,10 @@ class TensorProduct(keras.layers.Layer):
         self.pure = bool(pure)
         self._transforms = [own if self.pure else _with_constant(own) for own in self.transforms]
         self._widths = [len(values) for values in self.eigenvalues]
+        self.ridges = [np.asarray(ridge, float) for ridge in ridges]
         penalty = np.asarray(self.smoothing) @ margin_penalties(self.eigenvalues, self.pure)
+        if self.ridges:
+            penalty += margin_penalties(self.ridges, self.pure).sum(axis=0)
         wiggles = margin_penalties([count_wiggles(values) for values in self.eigenvalues], self.pure)
         self._speed = self._shaped(1 / np.sqrt(1 + penalty + wiggles.sum(axis=0)))
         self._penalty = self._shaped(penalty) * self._speed**2
@@ -115,6 +121,7 @@ class TensorProduct(keras.layers.Layer):
             "eigenvalues": [values.tolist() for values in self.eigenvalues],
             "smoothing": self.smoothing,
             "pure": self.pure,
+            "ridges": [ridge.tolist() for ridge in self.ridges],
         }
 
 

@@ -232,6 +232,7 @@ def _expansion(
         degree,
         cyclic,
         bases[0].is_straight_beyond,
+        [len(basis.atoms) for basis in bases],
         name=free(f"basis_{'cyclic_' if cyclic else ''}{kind}"),
     )
 
@@ -318,6 +319,7 @@ def _order(order: InteractionOrder, means: Mapping[int, np.ndarray]) -> dict[str
         "order": order.order,
         "rank": order.size,
         "transforms": [feature.transform for feature in order.features],
+        "lambdas": max(len(feature.penalties) for feature in order.features),
         "widths": [feature.basis.width for feature in order.features],
         "means": [] if centred else own,
     }

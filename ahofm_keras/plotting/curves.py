@@ -32,6 +32,8 @@ _MOST_BANDS = 3
 _RESIDUALS_SHOWN = 0.98
 # A curve with its band that is so many times as high in the tails does not stretch the axis.
 RUNAWAY = 4.0
+# By how much of the axis an atom may be beyond the curve's end, which stands beside it.
+_EDGE = 1e-6
 
 
 def draw_curve(ax: Any, effect: Effect, look: Look) -> list[str]:
@@ -47,6 +49,8 @@ def draw_curve(ax: Any, effect: Effect, look: Look) -> list[str]:
     if effect.se is not None:
         ax.fill_between(x, *effect.band(look.level), color=BLUE, alpha=0.18, linewidth=0, zorder=2)
     ax.plot(x, effect.fit, color=BLUE, linewidth=LINE, zorder=3)
+    if effect.atoms is not None:
+        _draw_atoms(ax, effect.atoms, x, look)
     if feature in look.log:
         log_axis(ax, "x")
     notes = _draw_residuals(ax, effect, look)
@@ -59,6 +63,18 @@ def draw_curve(ax: Any, effect: Effect, look: Look) -> list[str]:
         name_axis(ax, "x", feature)
         name_axis(ax, "y", look.effect_label)
     return notes
+
+
+def _draw_atoms(ax: Any, atoms: Effect, curve: np.ndarray, look: Look) -> None:
+    """Points beside the curve, with their intervals, where it is drawn."""
+    x = np.asarray(atoms.grid[0], float)
+    shown = (x >= curve.min() - _EDGE * np.ptp(curve)) & (x <= curve.max() + _EDGE * np.ptp(curve))
+    if atoms.se is not None:
+        low, high = atoms.band(look.level)
+        ax.vlines(x[shown], low[shown], high[shown], color=BLUE, linewidth=1.0, zorder=3.5)
+    style = {"color": BLUE, "markersize": 3.0 if look.compact else 4.5, "linewidth": 0}
+    # Whole also where a point is at the end of the axis.
+    ax.plot(x[shown], atoms.fit[shown], "o", zorder=4, clip_on=False, label="atoms", **style)
 
 
 def _draw_rug(ax: Any, feature: str, look: Look) -> None:

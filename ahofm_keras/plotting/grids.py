@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ahofm_keras.decomposition import Parts
+from ahofm_keras.decomposition.grids import beside_atoms
 from ahofm_keras.terms import Margin, Variable
 from ahofm_keras.texts import number, shorten
 
@@ -115,5 +116,5 @@ def choose_grid(
             continue
         stretch = choose_stretch(parts.margins.single[v], log, trim)
         stretches[variable.label] = stretch
-        found[variable.label] = stretch.points(count)
+        found[variable.label] = beside_atoms(variable, stretch.points(count))
     return Grid(found, stretches)

@@ -324,6 +324,7 @@ def shared_limits(pictures: list[Picture]) -> tuple[float, float]:
         for picture, core in zip(pictures, shown, strict=True):
             found = picture.effect
             ends += [found.fit.min(), found.fit.max()]
+            ends += [] if found.atoms is None else [found.atoms.fit.min(), found.atoms.fit.max()]
             if found.se is not None:
                 lower, upper = found.band(picture.look.level)
                 ends += [lower[core].min(), upper[core].max()]

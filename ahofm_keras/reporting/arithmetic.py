@@ -64,6 +64,7 @@ def _basis(feature: Feature) -> Json:
     return {
         "kind": basis.kind,
         "size": basis.size,
+        "atoms": list(basis.atoms),
         "degree": basis.degree,
         "intervals": basis.intervals,
         "axis": pack(basis.axis),

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import norm
 
 from ahofm_keras._version import __version__
-from ahofm_keras.decomposition.grids import with_jumps
+from ahofm_keras.decomposition.grids import beside_atoms, with_jumps
 from ahofm_keras.decomposition.parts import Parts
 from ahofm_keras.decomposition.uncertainty import Uncertainty
 from ahofm_keras.errors import DataError
@@ -85,11 +85,18 @@ def _margin(
         entry: dict[str, Any] = {"frequencies": pack(margin.frequencies, "f4")}
     else:
         even = np.linspace(margin.low, margin.high, _EVEN_POINTS)
-        grid = with_jumps(np.unique(np.concatenate([even, margin.quantiles[::2]])), variable)
+        grid = np.unique(np.concatenate([even, margin.quantiles[::2]]))
+        grid = beside_atoms(variable, with_jumps(grid, variable))
         entry = {"quantiles": pack(margin.quantiles), "grid": pack(grid)}
     if uncertainty is None:
         return {**entry, "se": None}
-    return {**entry, "se": pack(uncertainty.standard_errors((place,), [grid]), "f4")}
+    heaped = variable.atoms
+    atoms = uncertainty.standard_errors((place,), [heaped]) if len(heaped) else np.zeros(0)
+    return {
+        **entry,
+        "se": pack(uncertainty.standard_errors((place,), [grid]), "f4"),
+        "atoms_se": atoms.tolist(),
+    }
 
 
 def _occupied(parts: Parts) -> dict[str, Any]:

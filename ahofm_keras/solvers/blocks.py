@@ -122,7 +122,7 @@ class LinearBlock(Block):
 class FactorBlock(Block):
     """All factors of one feature in one order.
 
-    They hold the smoothest functions of the feature, as many as its factors ask for, see
+    They hold the atoms of the feature and its smoothest splines, as many as its factors ask for, see
     `functions_in_use`: the coefficients of all others are 0.
 
     Args:
@@ -193,14 +193,14 @@ class FactorBlock(Block):
         roomy = min(ceil(_ROOM * wanted), len(self.feature.eigenvalues))
         if wanted <= self.width <= _ROOM * roomy:
             return self
-        own = self.prior.resized(self.feature.eigenvalues[:roomy])
+        own = self.prior.resized(self.feature.penalties[:, :roomy])
         size = len(own.groups)
         return replace(self, prior=own, mean=np.zeros(size), spread=Spread.nothing(size))
 
     @cached_property
     def needed(self) -> int:
         """Number of functions that the prior leaves anything of."""
-        every = self.prior.resized(self.feature.eigenvalues)
+        every = self.prior.resized(self.feature.penalties)
         needed = every.in_use(every.gram_diagonal).reshape(self.rank, -1)
         return int(np.flatnonzero(needed.any(axis=0)).max(initial=-1)) + 1
 
@@ -208,7 +208,7 @@ class FactorBlock(Block):
         """The block with the first functions of the feature; new ones have the prior's variance."""
         if width == self.width:
             return self
-        prior = self.prior.resized(self.feature.eigenvalues[:width])
+        prior = self.prior.resized(self.feature.penalties[:, :width])
         shared = min(width, self.width)
         covariance = np.zeros((self.rank, width, self.rank, width))
         covariance[:, :shared, :, :shared] = self.covariance.reshape(2 * (self.rank, self.width))[
@@ -301,14 +301,15 @@ def make_linear_block(design: Design, rows: float, variational: bool, settings: 
 def _prior_start(block: Columns, rows: float, variational: bool, settings: Settings) -> PriorStart:
     """Where the smoothing of some penalised columns starts."""
     # A product of functions of d features costs what a factor of an `ahofm()` that has d would.
-    scales = len(block.penalties) if len(block.penalties) > 1 and not block.fixed else 0
+    margins = len(block.penalties) - block.atoms
+    scales = margins if margins > 1 and not block.fixed else 0
     least = [least_smoothing(feature, rows, settings.gap_reach) for feature in block.features]
     return PriorStart(
         block.penalties, block.smoothing, rows, variational, block.fixed,
         settings.log_prior_odds * scales,
-        tuple(least) or (0.0,) * len(block.penalties),
+        tuple(least),
         settings.edf_penalty * any(feature.basis.is_spline for feature in block.features),
-        _least_penalty(block.features), settings,
+        _least_penalty(block.features), block.atoms, settings,
     )  # fmt: skip
 
 

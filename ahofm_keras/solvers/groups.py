@@ -11,7 +11,6 @@ from ahofm_keras.solvers.gap_prior import least_smoothing
 from ahofm_keras.solvers.prior_starts import PriorStart, make_prior
 from ahofm_keras.solvers.settings import Settings
 from ahofm_keras.solvers.spreads import Spread
-from ahofm_keras.tensors import margin_penalties
 from ahofm_keras.terms import Design, InteractionOrder
 
 # Name of the term, which of its orders, and which group of that.
@@ -124,13 +123,13 @@ def make_group(
     for position, feature, smoothing in zip(
         order.positions, order.features, order.smoothing, strict=True
     ):
-        penalties = margin_penalties([feature.eigenvalues], pure=True)
         least = (least_smoothing(feature, rows, settings.gap_reach),)
         start = PriorStart(
-            penalties, (smoothing,), rows, variational, order.fixed, least=least, settings=settings
-        )
+            feature.penalties, (smoothing, *[feature.atom_smoothing] * bool(feature.atoms)), rows,
+            variational, order.fixed, least=least, atoms=int(feature.atoms > 0), settings=settings,
+        )  # fmt: skip
         prior = make_prior([start] * len(factors), rows, settings)
-        prior = prior.resized(feature.eigenvalues[: settings.few_functions])
+        prior = prior.resized(feature.penalties[:, : feature.atoms + settings.few_functions])
         size = len(prior.groups)
         nothing = Spread.nothing(size)
         block = FactorBlock(prior, np.zeros(size), nothing, feature, position, variational)

@@ -72,7 +72,9 @@ def _write_groups(layer: Any, place: int, groups: Sequence[FactorGroup], unit: f
         for j, block in enumerate(own.whole() for own in group.blocks):
             values["means"][j, kept, : block.width] = block.factors
             values["edf"][j, kept] = block.factor_edf
-            values["smoothing"][j, kept] = _kept(block.prior.smoothing(), unit)
+            smoothing = _kept(block.prior.smoothing(), unit)
+            values["smoothing"][j, kept] = _LOG_OF_ZERO  # a lambda that only others have
+            values["smoothing"][j, kept[:, None], _own_columns(smoothing)] = smoothing
             means = entry["means"][j] if entry["means"] else None
             tested = block.feature.smoothest(weights["tested_covariances"].shape[2])
             for number in np.unique(kept // entry["rank"]):
@@ -86,6 +88,11 @@ def _write_groups(layer: Any, place: int, groups: Sequence[FactorGroup], unit: f
                 values["reference_df"][j, number] = _reference_df(block, mine, fits)
     for name, weight in weights.items():
         weight.assign(values[name])
+
+
+def _own_columns(parameters: np.ndarray) -> list[int]:
+    """Where the lambdas and tau of a feature stand among those of an order; tau is the last."""
+    return [*range(parameters.shape[1] - 1), -1]
 
 
 def _pair_covariances(
@@ -182,7 +189,8 @@ def _with_covariances(engine: Engine, state: State) -> State:
     for index, group in enumerate(state.groups):
         for feature, block in enumerate(group.blocks):
             solved = engine.update_factors(read, index, feature).groups[index].blocks[feature]
-            found = found.with_factors(index, feature, replace(solved, mean=block.mean))
+            # As many functions as the update has in use: the coefficients of the others are 0.
+            found = found.with_factors(index, feature, replace(solved, mean=block.mean_like(solved)))
     return found
 
 
@@ -207,7 +215,7 @@ def _read_group(layer: Any, group: FactorGroup, place: int, unit: float) -> Fact
         bands = layer.band(place, j, slots)[first, second]
         known = replace(
             block,
-            prior=block.prior.with_smoothing(parameters[j]),
+            prior=block.prior.with_smoothing(parameters[j][:, _own_columns(block.prior.parameters)]),
             mean=means[j, :, : block.width].reshape(-1),
             spread=KeptSpread(np.ascontiguousarray(bands.transpose(1, 2, 0)), block.edf),
         )

@@ -11,7 +11,8 @@ import numpy as np
 from ahofm_keras.solvers.functions_in_use import FunctionGroups
 from ahofm_keras.solvers.settings import Settings
 
-_BY_GROUP = ("start", "free", "prices", "least", "edf_penalty", "tied")
+_BY_GROUP = ("start", "free", "prices", "least", "edf_penalty", "tied", "scales")
+_BY_COEFFICIENT = ("weak", "shrunk")
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,8 +20,8 @@ class PriorShape:
     """All of a block's prior but the smoothing, see `BlockPrior`.
 
     Args:
-        eigenvalues: s `(D, m)` of all coefficients in the block, D the most margins of a group; 0 where
-            a group has no such margin.
+        eigenvalues: s `(D, m)` of all coefficients in the block, D the most lambdas of a group, which
+            has one per margin and after these those of atoms; 0 where a group has no such lambda.
         groups: `(m,)` group of each coefficient, -1 for a flat prior.
         start: `(G, D + 1)`, where the parameters start.
         free: `(G, D + 1)`, which of them are chosen by the data.
@@ -32,6 +33,10 @@ class PriorShape:
             entry g of the Gram matrix has g / (g + q) of one at the precision q. The evidence of a weak
             function is almost the same from straight to rough: this says that it is straight.
         tied: `(G,)`, 1 / s_1 of smooths, which adds tau / s_1 to their lambda; 0 elsewhere.
+        scales: `(G, D + 1)`, which parameters hold a group at 0 if they all are as high as they can be:
+            tau, and those of atoms, which tau does not reach.
+        shrunk: `(m,)`, which coefficients tau reaches: all but those of atoms. A feature may need its
+            atoms and no spline.
         rows: n, for the weak prior of what has none: where classes are told apart exactly the Gram
             matrix says less and less of a coefficient, and nothing else would hold it.
         weak: `(m,)`, how strong that prior is beside that of other coefficients.
@@ -49,6 +54,8 @@ class PriorShape:
     least: np.ndarray
     edf_penalty: np.ndarray
     tied: np.ndarray
+    scales: np.ndarray
+    shrunk: np.ndarray
     rows: float
     weak: np.ndarray
     settings: Settings
@@ -62,8 +69,8 @@ class PriorShape:
     @cached_property
     def factors(self) -> np.ndarray:
         """`(D + 1, m)`, what a unit of each lambda, and of tau, adds to the precisions."""
-        shrunk = 1 + self.tied[self.groups] * self.eigenvalues[0]
-        factors: np.ndarray = np.concatenate([self.eigenvalues, shrunk[None]]) * self.penalised
+        by_tau = self.shrunk * (1 + self.tied[self.groups] * self.eigenvalues[0])
+        factors: np.ndarray = np.concatenate([self.eigenvalues, by_tau[None]]) * self.penalised
         return factors
 
     @cached_property
@@ -74,10 +81,10 @@ class PriorShape:
 
     @cached_property
     def own_functions(self) -> FunctionGroups:
-        """Of what may be left out, functions of one feature."""
-        products = self.eigenvalues[1:].any(axis=0)
+        """Of what may be left out, splines of one feature."""
+        products = self.eigenvalues[1:].any(axis=0) & self.shrunk
         several = np.isin(self.groups, self.groups[products])
-        return FunctionGroups(np.where(several, -1, self.groups))
+        return FunctionGroups(np.where(several | ~self.shrunk, -1, self.groups))
 
     @cached_property
     def penalties(self) -> np.ndarray | None:
@@ -106,19 +113,20 @@ class PriorShape:
         at_start = np.exp(self.start.T)[:, self.groups] * self.factors
         return replace(self, groups=np.where(at_start.any(axis=0), self.groups, -1))
 
-    def resized(self, eigenvalues: np.ndarray) -> PriorShape:
-        """Where each group holds the functions of one feature, of these penalties `(r,)`.
+    def resized(self, penalties: np.ndarray) -> PriorShape:
+        """Where each group holds the functions of one feature, of these penalties `(D, r)`.
 
         The penalties are always the first ones of the same feature. Shapes are asked for again at every
         update of a block, so they are kept.
         """
-        count, width = len(self.free), len(eigenvalues)
+        count, width = len(self.free), penalties.shape[1]
         if width not in self.of_widths:
             shape = replace(
                 self,
-                eigenvalues=np.tile(eigenvalues, count)[None],
+                eigenvalues=np.tile(penalties, count),
                 groups=np.repeat(np.arange(count), width),
                 weak=np.ones(count * width),
+                shrunk=np.tile(~penalties[1:].any(axis=0), count),
             ).only_proper()
             shape.__dict__["of_widths"] = self.of_widths
             self.of_widths[width] = shape
@@ -131,7 +139,7 @@ class PriorShape:
             self,
             eigenvalues=self.eigenvalues[:, keep],
             groups=np.where(groups >= 0, numbers[groups], -1),
-            weak=self.weak[keep],
+            **{name: getattr(self, name)[keep] for name in _BY_COEFFICIENT},
             **{name: getattr(self, name)[chosen] for name in _BY_GROUP},
         )
 
@@ -140,7 +148,7 @@ class PriorShape:
         shifted = np.where(other.groups >= 0, other.groups + len(self.free), -1)
         both: dict[str, Any] = {
             name: np.concatenate([getattr(self, name), getattr(other, name)])
-            for name in (*_BY_GROUP, "weak")
+            for name in (*_BY_GROUP, *_BY_COEFFICIENT)
         }
         return replace(
             self,

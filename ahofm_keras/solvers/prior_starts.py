@@ -25,6 +25,7 @@ class PriorStart:
         price: what the evidence must gain from the group, see `BlockPrior`.
         least: lambda of each margin below which the data may not choose; by default any will do.
         tied: what tau adds to lambda, see `BlockPrior`.
+        atoms: number of the last lambdas that are those of atoms, which tau does not reach.
         edf_penalty: what a degree of freedom costs where the data chooses how rough the group is; levels
             of a category are neither rough nor smooth.
         settings: constants of the solvers.
@@ -39,6 +40,7 @@ class PriorStart:
     least: tuple[float, ...] = ()
     edf_penalty: float = 0.0
     tied: float = 0.0
+    atoms: int = 0
     settings: Settings = field(default_factory=current_settings)
 
     @property
@@ -50,7 +52,7 @@ class PriorStart:
         """Logarithms of the lambdas and of tau, in units of the Gram matrix; which the data chooses."""
         smoothing = self.rows * np.asarray(self.smoothing, float)
         if self.chosen:
-            smoothing = np.maximum(smoothing, self.rows * np.asarray(self.least or 0.0))
+            smoothing = np.maximum(smoothing, self.rows * self._least())
         shrinkage = self.rows * self.settings.start_shrinkage if self.chosen else 0.0
         if self.variational and self.penalties.shape[1]:
             identity = np.ptp(self.penalties, axis=1) == 0  # one scale, not two
@@ -62,11 +64,14 @@ class PriorStart:
 
     def lowest(self) -> np.ndarray:
         """What the logarithms of the lambdas and of tau may not fall below."""
-        least = np.zeros(len(self.penalties) + 1)
-        least[: len(self.least)] = self.least
         with np.errstate(divide="ignore"):
-            lowest: np.ndarray = np.log(self.rows * least)
+            lowest: np.ndarray = np.log(self.rows * np.append(self._least(), 0.0))
         return lowest
+
+    def _least(self) -> np.ndarray:
+        least = np.zeros(len(self.penalties))
+        least[: len(self.least)] = self.least
+        return least
 
 
 def make_prior(
@@ -88,11 +93,16 @@ def make_prior(
     # A margin that a group does not have has the lambda 0. One group at least: something to index.
     parameters = np.full((max(len(starts), 1), margins + 1), -np.inf)
     free, least = np.zeros(parameters.shape, bool), np.full(parameters.shape, -np.inf)
+    scales, shrunk = np.zeros(parameters.shape, bool), np.ones(len(groups), bool)
+    scales[:, -1] = True
     for group, start in enumerate(starts):
         own = [*range(len(start.penalties)), margins]
         eigenvalues[: len(start.penalties), groups == group] = start.penalties
         parameters[group, own], free[group, own] = start.parameters()
         least[group, own] = start.lowest()
+        of_atoms = range(len(start.penalties) - start.atoms, len(start.penalties))
+        scales[group, of_atoms] = True
+        shrunk[groups == group] = ~start.penalties[of_atoms].any(axis=0)
     prices, edf_penalty, tied = np.zeros((3, len(parameters)))
     prices[: len(starts)] = [start.price for start in starts]
     edf_penalty[: len(starts)] = [start.edf_penalty * start.chosen for start in starts]
@@ -100,6 +110,7 @@ def make_prior(
     weak = np.ones(len(groups))
     weak[:intercept] = settings.weak_intercept
     shape = PriorShape(
-        eigenvalues, groups, parameters, free, prices, least, edf_penalty, tied, rows, weak, settings
-    )
+        eigenvalues, groups, parameters, free, prices, least, edf_penalty, tied, scales, shrunk, rows,
+        weak, settings,
+    )  # fmt: skip
     return BlockPrior(shape.only_proper(), parameters, np.full(len(groups), rows, float))

@@ -69,8 +69,8 @@ class BlockPrior:
 
     A group is one smooth or one factor of one feature, with one lambda, or one tensor product, with one
     lambda per margin. tau shrinks what the penalties leave free, so a group that the data does not need
-    goes to zero. Where a penalty is the identity (categories) only the sum is known, and tau alone is
-    kept.
+    goes to zero. Atoms have a lambda of their own in place of tau. Where a penalty is the identity
+    (categories) only the sum is known, and tau alone is kept.
 
     A smooth has (lambda + tau / s_1) s_m + tau, with s_1 the least s that is not 0. With tau alone on
     all functions, a small lambda and a middling tau would be white noise of low variance: a second
@@ -148,9 +148,9 @@ class BlockPrior:
 
     @cached_property
     def at_the_end(self) -> np.ndarray:
-        """`(G,)`, the tau of which groups went as far as it can: they have no effect."""
-        ends: np.ndarray = self.parameters[:, -1] > self.shape.highest[:, -1] - _AT_THE_END
-        return ends
+        """`(G,)`, the scales of which groups went as far as they can: they have no effect."""
+        ends = self.parameters > self.shape.highest - _AT_THE_END
+        return np.asarray((ends | ~self.shape.scales).all(axis=1))
 
     @cached_property
     def is_off(self) -> np.ndarray:
@@ -199,13 +199,13 @@ class BlockPrior:
         shape = self.shape.part(keep, chosen)
         return BlockPrior(shape, self.parameters[chosen], self.gram_diagonal[keep])
 
-    def resized(self, eigenvalues: np.ndarray) -> BlockPrior:
-        """The prior where each group holds the functions of one feature, of these penalties `(r,)`."""
-        count, width = len(self.free), len(eigenvalues)
+    def resized(self, penalties: np.ndarray) -> BlockPrior:
+        """The prior where each group holds functions of one feature, of these penalties `(D, r)`."""
+        count, width = len(self.free), penalties.shape[1]
         sizes = resize(self.gram_diagonal, count, width)
         largest = self.gram_diagonal.reshape(count, -1).max(axis=1, initial=0.0)
         sizes = np.where(sizes > 0, sizes, np.repeat(largest, width))
-        return BlockPrior(self.shape.resized(eigenvalues), self.parameters, sizes)
+        return BlockPrior(self.shape.resized(penalties), self.parameters, sizes)
 
     def restricted(self, own: np.ndarray) -> BlockPrior:
         """The prior of some coefficients, all of which are in use."""
@@ -216,9 +216,9 @@ class BlockPrior:
         return BlockPrior(shape, prior.parameters, prior.gram_diagonal)
 
     def without_effect(self, group: int) -> BlockPrior:
-        """The prior with a group switched off: its tau as far up as it can be."""
-        parameters = self.parameters.copy()
-        parameters[group, -1] = self.shape.highest[group, -1]
+        """The prior with a group switched off: its scales as far up as they can be."""
+        parameters, own = self.parameters.copy(), self.shape.scales[group]
+        parameters[group, own] = self.shape.highest[group, own]
         return self.at(parameters)
 
     # The posterior ------------------------------------------------------------------------------------

@@ -67,8 +67,12 @@ def _excess(prior: BlockPrior, system: System) -> np.ndarray:
 
 
 def _grid(prior: BlockPrior, dispersion: float) -> list[np.ndarray]:
-    """Parameters of a prior of one group, none below its floor; several lambdas move together."""
-    free, lowest = prior.free[0, :-1], prior.lowest(dispersion)
+    """Parameters of a prior of one group, none below its floor; several lambdas move together.
+
+    The scale of atoms stays as it is.
+    """
+    of_atoms = prior.shape.scales[0, :-1]
+    free, lowest = prior.free[0, :-1] & ~of_atoms, prior.lowest(dispersion)
     with np.errstate(invalid="ignore"):  # neither starts nor ends anywhere: switched off
         chosen = (prior.parameters - prior.start)[0]
     lambdas = _reaching(prior.settings.lambda_grid, chosen[:-1][free])
@@ -77,6 +81,7 @@ def _grid(prior: BlockPrior, dispersion: float) -> list[np.ndarray]:
     for smoothing, shrinkage in product(lambdas if free.any() else [0.0], taus):
         parameters = prior.start.copy()
         parameters[0, :-1] += np.where(free, smoothing, 0.0)
+        parameters[0, :-1][of_atoms] = prior.parameters[0, :-1][of_atoms]
         parameters[0, -1] += shrinkage
         points.append(np.where(prior.free, np.maximum(parameters, lowest), parameters))
     return points

@@ -37,19 +37,20 @@ def draw_group(group: FactorGroup, rng: np.random.Generator, variance: float) ->
     """The group with smooth random factors, all its products together with some variance.
 
     The coefficient of a function of penalty s is drawn with standard deviation 1 / (1 + s / s_1), s_1
-    the smallest that is not 0: lines and the first few wiggles. Functions that are large at a rare level
-    start smaller by as much: no single row starts far away.
+    the smallest that is not 0: lines and the first few wiggles. Atoms start at 0. Functions that are
+    large at a rare level start smaller by as much: no single row starts far away.
     """
     products = comb(len(group.blocks), group.order) * group.rank
     size = (variance / products) ** (0.5 / group.order)
     blocks = []
     for block in group.blocks:
-        values = block.feature.eigenvalues
+        values, atoms = block.feature.eigenvalues[block.feature.atoms :], block.feature.atoms
         penalised = values[values > 0]
         spread = 1 / (1 + values / penalised.min()) if len(penalised) else np.ones_like(values)
         spread = size * spread / np.linalg.norm(spread) / _largest_values(block.feature)
         drawn = rng.standard_normal((group.rank, len(values)))[:, ::-1]  # the roughest was first
-        mean = (spread * drawn)[:, : block.width].reshape(-1)
+        start = np.concatenate([np.zeros((group.rank, atoms)), spread * drawn], axis=1)
+        mean = start[:, : block.width].reshape(-1)
         blocks.append(replace(block, mean=mean))
     return replace(group, blocks=tuple(blocks))
 

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from ahofm_keras.model import AdditiveModel
+from ahofm_keras.terms import Columns
 
 INTERCEPT = "(Intercept)"
 
@@ -131,7 +132,7 @@ class LinearCoefficients:
         """
         found = np.zeros(len(self.inner))
         for term, block, where in self.layout.penalised:
-            found[where] = prior_precisions(block.penalties, self.smoothing[term.name])
+            found[where] = prior_precisions(block, self.smoothing[term.name])
         return found
 
     @cached_property
@@ -163,8 +164,8 @@ def covariance_dispersion(shrunken: float, missing: float, otherwise: float) -> 
     return shrunken / missing if missing > 1e-6 and shrunken > 0 else otherwise
 
 
-def prior_precisions(penalties: np.ndarray, parameters: np.ndarray) -> np.ndarray:
-    """lambda s, summed over margins, + tau of each coordinate, from logarithms of lambdas and tau."""
+def prior_precisions(block: Columns, parameters: np.ndarray) -> np.ndarray:
+    """lambda s, summed over lambdas, + tau of each coordinate, from logarithms of lambdas and tau."""
     *smoothing, shrinkage = np.exp(parameters)
-    found: np.ndarray = np.array(smoothing) @ penalties + shrinkage
+    found: np.ndarray = np.array(smoothing) @ block.penalties + shrinkage * block.is_shrunk
     return found

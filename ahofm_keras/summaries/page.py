@@ -18,6 +18,8 @@ _PRUNED = "pruned"
 _UNKNOWN = "not known"
 # Shares that add up to something this far from 1 have covariances worth a word.
 _COVARY = 0.005
+# Degrees of freedom of atoms below which they say nothing.
+_ATOMS_OFF = 0.05
 _UNITS = {"variational": "sweeps", "bcd": "sweeps", "adam": "epochs"}
 
 
@@ -220,6 +222,9 @@ def _notes(terms: pd.DataFrame, figures: Figures) -> list[str]:
     for label, order in figures["orders"].items():
         reached = f"there are interactions up to order {order}" if order > 1 else "no interactions"
         notes.append(f'{label}: {reached}, as D="auto" lets the data decide.')
+    heaped = terms[terms["atoms"].fillna(0) > 0]
+    if len(heaped):
+        notes.append(_atoms_note(heaped))
     if figures["weighted"]:
         notes.append("rows had weights.")
     if figures["shares"] > 0 and abs(figures["shares"] - 1) > _COVARY:
@@ -228,6 +233,16 @@ def _notes(terms: pd.DataFrame, figures: Figures) -> list[str]:
             f"covariances make up {100 * (1 - figures['shares']):+.1f} %."
         )
     return notes
+
+
+def _atoms_note(terms: pd.DataFrame) -> str:
+    """Which terms have functions of single values, and whether these are on."""
+    shown = []
+    for label, row in _rows(terms):
+        edf = row.atoms_edf
+        used = "" if edf != edf else f" ({edf:.1f} edf)" if edf >= _ATOMS_OFF else " (off)"
+        shown.append(f"{label} {int(row.atoms)}{used}")
+    return f"values that many rows share have functions of their own: {', '.join(shown)}."
 
 
 def _figure(value: float | None, digits: int = 4) -> str:

@@ -14,7 +14,7 @@ from ahofm_keras.decomposition.parts import NOTHING
 from ahofm_keras.summaries.interactions import interaction_test
 from ahofm_keras.summaries.linear import LinearCoefficients
 from ahofm_keras.summaries.wald import TermTest, joint_test, smooth_test
-from ahofm_keras.terms import InteractionOrder, Span, Term
+from ahofm_keras.terms import Columns, InteractionOrder, Span, Term
 
 # With fewer degrees of freedom a smooth, or a factor of a feature, is switched off.
 PRUNED = 0.05
@@ -38,6 +38,8 @@ COLUMNS = (
     "factors_asked",
     "features",
     "features_asked",
+    "atoms",
+    "atoms_edf",
     "share",
     "pruned",
     "statistic",
@@ -74,6 +76,7 @@ class TermRows:
             rows |= self._rows(term)
         frame = pd.DataFrame(rows.values(), index=pd.Index(rows, name="term"), columns=list(COLUMNS))
         whole = ["order", "k_min", "k_max", "factors", "factors_asked", "features", "features_asked"]
+        whole.append("atoms")
         kinds: dict[str, Any] = dict.fromkeys(whole, "Int64")
         kinds |= {"kind": object, "pruned": bool} | dict.fromkeys(_BY_MARGIN, object)
         return frame.astype(kinds | {c: float for c in COLUMNS if c not in kinds})
@@ -110,9 +113,10 @@ class TermRows:
         row: Row = {
             "kind": term.word,
             "order": block.order,
-            **_by_margin("k", [feature.basis.size for feature in block.features]),
+            **_by_margin("k", [feature.basis.splines for feature in block.features]),
             **_by_margin("df", block.df),
-            **_by_margin("lambda_asked", block.smoothing),
+            **_by_margin("lambda_asked", block.smoothing[: _margins(block)]),
+            "atoms": sum(feature.atoms for feature in block.features),
             "share": self._share((term.name, 0)),
             "pruned": not self.block.inner[where].any(),
         }
@@ -120,7 +124,10 @@ class TermRows:
             row["edf"] = self._edf(span)
             row["pruned"] = row["edf"] < PRUNED
             reached = self._lambdas(block.penalties, self.block.smoothing[term.name])
-            row |= _by_margin("lambda", reached)
+            row |= _by_margin("lambda", reached[: _margins(block)])
+            if block.atoms:
+                edf = np.asarray(self.model.posterior.linear_edf)[where]
+                row["atoms_edf"] = float(edf[~block.is_shrunk].sum())
             if not row["pruned"]:
                 row |= _tested(smooth_test(self.block, span, self.residual_df))
         return row
@@ -131,13 +138,14 @@ class TermRows:
         row: Row = {
             "kind": term.word,
             "order": order.order,
-            **_range("k", [feature.basis.size for feature in features]),
+            **_range("k", [feature.basis.splines for feature in features]),
             **_range("df", order.df),
             **_range("lambda_asked", order.smoothing),
             "factors": int(active.any(axis=0).sum()),
             "factors_asked": None if order.automatic else order.rank * self.model.starts,
             "features": int(active.any(axis=1).sum()),
             "features_asked": len(features),
+            "atoms": sum(feature.atoms for feature in features),
             "share": self._share(order.key),
             "pruned": not active.any(),
         }
@@ -183,6 +191,11 @@ class TermRows:
         total = self.parts.total_variance
         share = own.total_variance / total if total > 0 else 0.0
         return share if share > NOTHING else 0.0
+
+
+def _margins(block: Columns) -> int:
+    """Number of lambdas but for those of atoms."""
+    return len(block.penalties) - block.atoms
 
 
 def _range(name: str, values: Iterable[float]) -> Row:

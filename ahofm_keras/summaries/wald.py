@@ -136,7 +136,12 @@ def _reference_penalty(block: Columns) -> np.ndarray:
     """The term's penalty at a smoothing that leaves `REFERENCE_DF` degrees of freedom to each margin."""
     if not block.features:
         return np.sum([reference_penalty(penalty) for penalty in block.penalties], axis=0)
-    margins = [reference_penalty(feature.eigenvalues) for feature in block.features]
+    margins = [
+        np.append(
+            feature.ridge[: feature.atoms], reference_penalty(feature.eigenvalues[feature.atoms :])
+        )
+        for feature in block.features
+    ]
     return margin_penalties(margins, block.pure).sum(axis=0)
 
 

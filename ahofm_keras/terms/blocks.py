@@ -87,11 +87,13 @@ class Columns:
 
     Attributes:
         size: number of coefficients q.
-        penalties: `(d, q)`, what a unit of each lambda adds to the precisions; d = 0: not penalised.
+        penalties: `(d, q)`, what a unit of each lambda adds to the precisions; d = 0: not penalised. One
+            per margin, and after these one per margin that has atoms.
         smoothing: the d lambdas that were asked for.
-        df: degrees of freedom at these, one per lambda.
+        atoms: number of the last lambdas that are those of atoms.
+        df: degrees of freedom of each margin at its lambda.
         fixed: whether the user gave lambda (`sp=`), so that no solver chooses it.
-        features: of its margins, one per lambda.
+        features: of its margins.
         positions: of these in the design.
         pure: whether its functions have mean zero along each margin.
         transform: `(M, q)`, from its coefficients to those of the basis functions of its one feature;
@@ -102,6 +104,7 @@ class Columns:
     size: int
     penalties: np.ndarray
     smoothing: tuple[float, ...] = ()
+    atoms: int = 0
     df: tuple[float, ...] = ()
     fixed: bool = True
     features: tuple[Feature, ...] = ()
@@ -114,6 +117,12 @@ class Columns:
     def order(self) -> int:
         """Number of features that its functions depend on together."""
         return len(self.features)
+
+    @property
+    def is_shrunk(self) -> np.ndarray:
+        """`(q,)`, which coefficients tau reaches: all but those of atoms."""
+        own = self.penalties[len(self.penalties) - self.atoms :]
+        return np.asarray(~own.any(axis=0))
 
     @property
     def is_penalised(self) -> bool:
@@ -240,14 +249,20 @@ class ProductColumns(Columns):
         fixed: bool,
     ) -> None:
         self.positions, self.features = positions, features
-        self.smoothing, self.df, self.pure, self.fixed = smoothing, df, pure, fixed
+        heaped = [feature.atom_smoothing for feature in features if feature.atoms]
+        self.smoothing, self.atoms = (*smoothing, *heaped), len(heaped)
+        self.df, self.pure, self.fixed = df, pure, fixed
         self._widths = [len(feature.eigenvalues) for feature in features]
         self.size = count_products(self._widths, pure)
         self.transform = features[0].transform if pure and len(features) == 1 else None
 
     @cached_property
     def penalties(self) -> np.ndarray:  # type: ignore[override]
-        return margin_penalties([feature.eigenvalues for feature in self.features], self.pure)
+        splines = margin_penalties([feature.eigenvalues for feature in self.features], self.pure)
+        if not self.atoms:
+            return splines
+        ridges = margin_penalties([feature.is_atom for feature in self.features], self.pure)
+        return np.concatenate([splines, ridges[[bool(feature.atoms) for feature in self.features]]])
 
     @property
     def remedy(self) -> str:  # type: ignore[override]
@@ -392,7 +407,8 @@ def function_labels(label: str, feature: Feature) -> list[str]:
     """Names of the coefficients of a feature's basis functions; of categories, by their levels."""
     if feature.basis.levels:
         return [f"{label}[{level}]" for level in feature.basis.levels]
-    return [f"{label}.{place + 1}" for place in range(feature.basis.size)]
+    splines = [f"{label}.{place + 1}" for place in range(feature.basis.splines)]
+    return splines + [f"{label}[{atom:.15g}]" for atom in feature.basis.atoms]
 
 
 def remedy(feature: Feature, smaller: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from ahofm_keras.errors import DataError, warn
 from ahofm_keras.formula import TermSpec
 from ahofm_keras.packing import pack_array, unpack_array
 from ahofm_keras.penalties import DemmlerReinsch, difference_penalty, orthogonalise
+from ahofm_keras.terms.atoms import add_atoms, check_atoms, find_atoms
 from ahofm_keras.terms.basis_size import choose_size, usual_size
 from ahofm_keras.transforms import Expression, evaluate_expression, learn_expression
 
@@ -46,11 +47,15 @@ class Feature:
         expression: with its state learned.
         basis: with its knots or levels learned.
         transform: T `(M, r)`, from coordinates to coefficients of the basis: (B T)'(B T) = n I, in a
-            tensor product with the ends of the axis among the rows of B.
-        eigenvalues: `(r,)`: a function B T w has the penalty lambda n sum_m eigenvalues_m w_m^2.
-        null_dimension: number of coordinates that the penalty does not reach.
+            tensor product with the ends of the axis among the rows of B. The coordinates of atoms come
+            first: what each adds to the spline there.
+        eigenvalues: `(r,)`: a function B T w has the penalty lambda n sum_m eigenvalues_m w_m^2; those
+            of atoms are 0.
+        null_dimension: number of coordinates of splines that the penalty does not reach.
         distinct: number of distinct training values.
         rank: largest degrees of freedom that can be reached.
+        atom_smoothing: of atoms w_a the penalty is this times n sum_a w_a^2 where the data does not
+            choose.
     """
 
     expression: Expression
@@ -60,6 +65,27 @@ class Feature:
     null_dimension: int
     distinct: int
     rank: float
+    atom_smoothing: float = 0.0
+
+    @property
+    def atoms(self) -> int:
+        """Number of atoms, whose coordinates come first."""
+        return len(self.basis.atoms)
+
+    @cached_property
+    def penalties(self) -> np.ndarray:
+        """`(1, r)`, or `(2, r)` with atoms: what a unit of each lambda, the atoms' last, adds over n."""
+        return np.stack([self.eigenvalues, self.is_atom][: 2 if self.atoms else 1])
+
+    @property
+    def is_atom(self) -> np.ndarray:
+        """`(r,)`, 1 of the coordinates of atoms, 0 of splines."""
+        return (np.arange(len(self.eigenvalues)) < self.atoms).astype(float)
+
+    @property
+    def ridge(self) -> np.ndarray:
+        """`(r,)`, the penalty of atoms over n where the data does not choose; 0 of splines."""
+        return self.atom_smoothing * self.is_atom
 
     @property
     def label(self) -> str:
@@ -70,8 +96,8 @@ class Feature:
         return basis_cells(self.basis, values)
 
     def smoothest(self, count: int) -> np.ndarray:
-        """Places of so many functions of the least penalty, all where there are no more, least first."""
-        return np.argsort(self.eigenvalues, kind="stable")[:count]
+        """Places of so many splines of the least penalty, all where there are no more, least first."""
+        return self.atoms + np.argsort(self.eigenvalues[self.atoms :], kind="stable")[:count]
 
     def centred_functions(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
         """Functions of the basis with mean zero over the rows of raw columns, `(r, n)`."""
@@ -88,6 +114,7 @@ class Feature:
             "null_dimension": self.null_dimension,
             "distinct": self.distinct,
             "rank": self.rank,
+            "atom_smoothing": self.atom_smoothing,
         }
 
     @classmethod
@@ -100,6 +127,7 @@ class Feature:
             config["null_dimension"],
             config["distinct"],
             config["rank"],
+            config["atom_smoothing"],
         )
 
 
@@ -117,6 +145,7 @@ class Request:
         ends: whether the ends of the axis count beside the rows, as in a margin of a tensor product.
         degree: of the pieces of a spline.
         difference: order of the differences of coefficients that the penalty is of.
+        atoms: values with a function of their own, or `"auto"`: those that stand out.
     """
 
     kind: str
@@ -128,6 +157,7 @@ class Request:
     ends: bool = False
     degree: int = 3
     difference: int = 2
+    atoms: str | tuple[float, ...] = ()
 
 
 class FeaturePool:
@@ -280,7 +310,19 @@ def _learn(
         distinct,
         orthogonal.rank,
     )
+    if atoms := _choose_atoms(expression, request, found, counts, spec):
+        feature = add_atoms(feature, atoms, found, counts, centred)
+        gram, means = _gram(feature.basis, found, counts)
     return feature, orthogonal, (means, gram / len(values))
+
+
+def _choose_atoms(
+    expression: Expression, request: Request, values: np.ndarray, counts: np.ndarray, spec: TermSpec
+) -> tuple[float, ...]:
+    """The values that get a function of their own, from distinct ones and how many rows have each."""
+    if isinstance(request.atoms, str):
+        return find_atoms(values, counts)
+    return check_atoms(request.atoms, values, expression, spec) if request.atoms else ()
 
 
 def _warn_of_far_values(expression: Expression, values: np.ndarray) -> None:

@@ -183,6 +183,7 @@ class InteractionTerm(Term):
                 }
                 for order in self.orders
             ],
+            ridges=[feature.ridge for feature in features],
             seed=inputs.next_seed(),
             name=self.name,
         )

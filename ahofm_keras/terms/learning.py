@@ -16,6 +16,9 @@ from ahofm_keras.terms.smoothing import Smoother
 from ahofm_keras.terms.term_options import basis_form
 from ahofm_keras.transforms import Expression
 
+# Where a formula does not say.
+DEFAULT_ATOMS: str | bool = "auto"
+
 
 class Shared:
     """What the terms of all predictors share while they learn.
@@ -118,6 +121,7 @@ class Learning:
             options.get("center", True),
             degree=degree,
             difference=difference,
+            atoms=asked_atoms(kind, degree, options.get("atoms", DEFAULT_ATOMS)),
         )
 
     def own_smooth(self, feature: Expression) -> TermSpec | None:
@@ -126,6 +130,15 @@ class Learning:
             if spec.kind == "s" and spec.features == (feature,):
                 return spec
         return None
+
+
+def asked_atoms(kind: str, degree: int, given: Any) -> str | tuple[float, ...]:
+    """The values that get a function of their own, or `"auto"`; a basis without splines has none.
+
+    Steps are looked at by none: each may stand at a value already.
+    """
+    may = kind == "ps" and (degree > 0 or given != "auto")
+    return given if may and given else ()
 
 
 def bare(feature: Expression) -> Expression:

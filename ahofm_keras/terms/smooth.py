@@ -43,7 +43,9 @@ class SmoothTerm(Term):
         feature, options = spec.features[0], spec.options
         advice = f'write `s({feature}, bs="re")` or `{feature}`'
         learning.check_category(spec, feature, options, advice)
-        place = learning.pool.position(feature, learning.request(feature, options), spec)
+        # A given lambda is that of a penalty that other software can be given.
+        asked = {"atoms": False, **options} if "sp" in options else options
+        place = learning.pool.position(feature, learning.request(feature, asked), spec)
         if "sp" in options:
             smoothing = float(options["sp"])
         else:
@@ -82,7 +84,9 @@ class SmoothTerm(Term):
     def connect(self, inputs: Any) -> Tensor:
         ((_, within),), (basis,) = inputs.bases_of(self.features)
         feature = inputs.sources.features[self.feature]
-        layer = Smooth(within, feature.transform, feature.eigenvalues, self.smoothing, name=self.name)
+        layer = Smooth(
+            within, feature.transform, feature.eigenvalues, self.smoothing, feature.ridge, name=self.name
+        )
         return layer(basis)
 
     def add_groups(self, reader: GroupReader) -> None:

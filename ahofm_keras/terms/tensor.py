@@ -16,7 +16,7 @@ from ahofm_keras.terms.base import Tensor, Term, register_term
 from ahofm_keras.terms.blocks import ProductColumns, Sources
 from ahofm_keras.terms.features import Feature, Request
 from ahofm_keras.terms.groups import PRODUCTS, GroupReader
-from ahofm_keras.terms.learning import Learning
+from ahofm_keras.terms.learning import Learning, asked_atoms
 from ahofm_keras.terms.term_options import basis_form
 
 # A layer and its penalty still work with so many; what is beyond is a slip, or a case for `ahofm()`.
@@ -112,6 +112,7 @@ class TensorTerm(Term):
             [feature.eigenvalues for feature in features],
             self.smoothing,
             self.pure,
+            ridges=[feature.ridge for feature in features],
             name=self.name,
         )
         return layer(tensors)
@@ -154,10 +155,11 @@ def _margin_request(spec: TermSpec, margin: int, learning: Learning) -> Request:
     """
     feature, said = spec.features[margin], said_of_margin(spec.options, margin)
     learning.check_category(spec, feature, said, 'leave its `bs` out, or use "re"')
-    bs, knots, m = said.get("bs"), *(margin_option(spec.options, o, margin) for o in ("knots", "m"))
-    own = learning.own_smooth(feature)
+    options = (margin_option(spec.options, name, margin) for name in ("knots", "m", "atoms"))
+    bs, (knots, m, atoms), own = said.get("bs"), options, learning.own_smooth(feature)
     if bs is None and knots is None and m is None and own is not None:
         bs, knots, m = (own.options.get(name) for name in ("bs", "knots", "m"))
+        atoms = own.options.get("atoms") if atoms is None else atoms
     if learning.is_category(feature) or bs == "re":
         return Request("re")
     size, reach = margin_option(spec.options, "k", margin), learning.reach[feature, True]
@@ -165,15 +167,9 @@ def _margin_request(spec: TermSpec, margin: int, learning: Learning) -> Request:
     # A circle has no ends. Given lambdas are those of a penalty that other software can be given.
     ends = kind == "ps" and "sp" not in spec.options
     return Request(
-        kind,
-        size,
-        reach,
-        knots or "adaptive",
-        margins=margins,
-        ends=ends,
-        degree=degree,
-        difference=difference,
-    )
+        kind, size, reach, knots or "adaptive", margins=margins, ends=ends, degree=degree,
+        difference=difference, atoms=asked_atoms(kind, degree, atoms),
+    )  # fmt: skip
 
 
 def _check_products(spec: TermSpec, features: Sequence[Feature]) -> None:

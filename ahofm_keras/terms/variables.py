@@ -57,6 +57,11 @@ class Variable:
         """Number of functions m."""
         return sum(len(feature.eigenvalues) for feature in self.features) + len(self.products)
 
+    @property
+    def atoms(self) -> np.ndarray:
+        """Values with functions of their own, rising."""
+        return np.unique([atom for feature in self.features for atom in feature.basis.atoms])
+
     def columns_of(self, place: int) -> slice:
         """Where the functions of a feature of the design stand among the variable's."""
         start = 0

@@ -23,6 +23,8 @@ BASES = {
     "straight pieces": make_spline(X, 6, degree=1),
     "straight beyond": make_spline(X, 7, extrapolation="linear"),
     "straight pieces beyond": make_spline(X, 5, degree=1, extrapolation="linear"),
+    "atoms": make_spline(X, 9, atoms=(0.31, 0.5)),
+    "atoms straight beyond": make_spline(X, 7, extrapolation="linear", atoms=(-0.5, 0.77)),
     "circle": make_spline(X, 9, cyclic=True),
     "circle of 6": make_spline(X, 6, cyclic=True),
     "circle of 5": make_spline(X, 5, cyclic=True),
@@ -49,6 +51,7 @@ def expand(*bases: Basis) -> Any:
         degree,
         basis.kind == "cp",
         basis.is_straight_beyond,
+        [len(own.atoms) for own in bases],
         dtype="float64",
     )
     places = [np.asarray(locate_raw(own, values_of(own)), float) for own in bases]
@@ -79,9 +82,16 @@ def variance_of_order(means: np.ndarray, covariances: np.ndarray, order: int) ->
 def test_bands_are_enough(kind: str, groups: int) -> None:
     basis, other, rank = BASES[kind], BASES["spline"], 3
     rng = np.random.default_rng(1)
-    sample = [rng.integers(0, 3, 300).astype(float) if own.kind == "re" else X for own in (basis, other)]
+    heaped = np.concatenate([X, np.repeat(basis.atoms, 30)])
+    sample = [rng.integers(0, 3, 300).astype(float) if basis.kind == "re" else heaped, X]
     transforms = [coordinates(own, x).transform for own, x in zip((basis, other), sample, strict=True)]
-    entry = {"order": 2, "rank": rank, "features": [[0, 0], [1, 0]], "transforms": transforms}
+    entry = {
+        "lambdas": 1,
+        "order": 2,
+        "rank": rank,
+        "features": [[0, 0], [1, 0]],
+        "transforms": transforms,
+    }
     layer = Posterior(
         False, [], [{**entry, "widths": [basis.width, other.width], "means": []}], groups + 1
     )

@@ -7,6 +7,7 @@ from dataclasses import replace
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 
 import ahofm_keras as ak
@@ -409,3 +410,20 @@ def test_without_matplotlib_the_extra_is_named(model, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"ahofm_keras\[plot\]"):
         plot(model, "x1")
+
+
+def test_atoms_are_points_beside_the_curve(frame: pd.DataFrame) -> None:
+    """Also at the end of the axis, where the curve goes on as if there were none."""
+    low = frame["x1"].min()
+    x = np.where(frame["flag"], low, frame["x1"])
+    noise = 0.3 * np.random.default_rng(0).normal(size=len(x))
+    data = pd.DataFrame({"x3": x, "y": x + 3 * (x == low) + noise})
+    model = ak.AdditiveModel("y ~ s(x3)", data)
+    model.fit(data, verbose=0)
+    assert model.design.features[0].basis.atoms == (low,)
+    lines = {line.get_label(): line for line in ak.plot(model, "x3").lines}
+    effect = ak.effect(model, "x3")
+    np.testing.assert_array_equal(lines["atoms"].get_xdata(), [low])
+    np.testing.assert_allclose(lines["atoms"].get_ydata(), effect.atoms.fit)
+    assert effect.atoms.fit[0] - effect.fit[0] > 2
+    assert abs(effect.fit[0] - effect.fit[1]) < 0.1

@@ -71,10 +71,13 @@ def _basis(basis: dict[str, Any], value: float) -> np.ndarray:
         return np.eye(size)[value]
     if basis["kind"] == "linear":
         return np.array([(value - axis[0]) / axis[1]])
+    if value in basis["atoms"]:
+        return np.eye(size)[size - len(basis["atoms"]) + basis["atoms"].index(value)]
     place = np.interp(value, axis, unpack(basis["warped"])) * basis["intervals"]
     knots = np.arange(-degree, size + 1.0)
     found = BSpline.design_matrix([place], np.arange(-degree, basis["intervals"] + degree + 1.0), degree)
     values = found.toarray()[0]
     if basis["kind"] == "cp":  # functions that leave the circle come back on its other side
         return np.array([values[k::size].sum() for k in range(size)])
-    return values[: len(knots) - degree - 1]
+    splines = values[: len(knots) - degree - 1 - len(basis["atoms"])]
+    return np.concatenate([splines, np.zeros(len(basis["atoms"]))])

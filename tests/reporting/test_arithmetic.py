@@ -224,3 +224,35 @@ def test_scripts_know_every_link(
     script = f"{eta.tolist()}.map((eta) => INVERSE_LINKS[{name!r}](eta))"
     found = run_script(contents_of(random_models["gaussian"]), script)
     np.testing.assert_allclose(found, link.inverse(eta, np), rtol=1e-12, atol=1e-15)
+
+
+def test_scripts_know_atoms(frame: pd.DataFrame, run_script: Run) -> None:
+    """At them, beside them and elsewhere, with their uncertainty; axes stand beside them."""
+    rng = np.random.default_rng(3)
+    x = np.where(rng.uniform(size=len(frame)) < 0.4, 0.3, frame["x1"])
+    data = frame.assign(x1=x, z=2 * frame["x2"] * (x == 0.3) + frame["x1"] + rng.normal(size=len(frame)))
+    formula = (
+        "z ~ ahofm(x1, x2, D=2, F=2, k=6, atoms={'x1': [0.3]}) + ti(x1, x3, k=4, atoms={'x1': [0.3]})"
+    )
+    model = build(formula, data)
+    with pytest.warns(ak.AhofmWarning):
+        model.fit(data, verbose=0, solver="bcd", epochs=20)
+    contents = contents_of(model)
+    rows = data.iloc[:ROWS].copy()
+    rows.iloc[:3, rows.columns.get_loc("x1")] = [0.3, 0.3 + 1e-9, 0.1 + 0.2]  # but for rounding the atom
+    wanted = model.predict(rows, type="link", interval=0.95)
+    exact = rows.assign(x1=np.where(np.abs(rows.x1 - 0.3) < 1e-12, 0.3, rows.x1))
+    found = [mirror.predict(contents, row) for row in records(model, exact)]
+    np.testing.assert_allclose(found, wanted["link"], atol=1e-5 * wanted["link"].std())
+    at = at_rows(records(model, rows), "[model.at(row).link, posterior.errorAt(model.at(row))]")
+    own = ak.effect(model, "x1", "x2", points=4, at={"x1": [0.3, 0.31]})
+    surface = f"[...posterior.errorsOn([0, 1], {axes_of(own)})]"
+    axis = "[...model.besideAtoms(0, [0.1, 0.3, 0.5, 0.3])]"
+    links, errors, moved = run_script(contents, f"[{at}, {surface}, {axis}]")
+    np.testing.assert_allclose(np.array(links)[:, 0], wanted["link"], atol=1e-5 * wanted["link"].std())
+    np.testing.assert_allclose(np.array(links)[:, 1], wanted["se"], rtol=1e-4)
+    np.testing.assert_allclose(errors, own.se.reshape(-1), rtol=1e-4)
+    assert moved[0] == 0.1
+    assert 0 < abs(moved[1] - 0.3) < 1e-6
+    errors = ak.effect(model, "x1").atoms.se
+    np.testing.assert_allclose(contents["margins"][0]["atoms_se"], errors, rtol=1e-6)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from ahofm_keras.bands import read_band, transform_band
 from ahofm_keras.bases import (
+    ATOM_PLACE,
     Basis,
     evaluate_basis,
     locate,
@@ -50,6 +53,8 @@ BASES = {
         f"cp{degree} {size}": circle(degree, size)
         for degree, size in [(1, 4), (2, 5), (3, 4), (3, 5), (3, 11)]
     },
+    "ps3 7 atoms": replace(spline(3, 7), size=13, atoms=(0.0, 2.5, 7.0)),
+    "ps1 7 atoms linear": replace(spline(1, 7, "linear"), size=9, atoms=(3.0,)),
     "cp3 6 linear": circle(3, 6, "linear"),
     "re 1": make_levels((0.0,)),
     "re 6": make_levels(tuple(float(level) for level in range(6))),
@@ -75,6 +80,8 @@ def lay_out(basis: Basis, layout: str) -> np.ndarray:
         beyond = -beyond
     elif basis.period or basis.extrapolation != "linear":
         beyond = np.array([0.0, high])  # `locate` leaves no others
+    if basis.atoms:
+        beyond = np.append(beyond, ATOM_PLACE * np.arange(1.0, len(basis.atoms) + 1))
     inside = rng.uniform(0, high, 40)
     places = {
         "scattered": np.concatenate([inside, beyond, [0.0, high]]),

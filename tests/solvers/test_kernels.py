@@ -22,7 +22,7 @@ from tests.solvers.conftest import KERNELS, make_engine, pair_frame
 from tests.solvers.test_gram import BASES, lay_out
 
 needs_numba = pytest.mark.skipif("numba" not in KERNELS, reason="numba is not installed")
-NAMES = ["ps3 7 linear", "cp3 5", "re 6", "linear", "ps1 7 clip", "cp3 4"]
+NAMES = ["ps3 7 linear", "cp3 5", "re 6", "linear", "ps1 7 clip", "cp3 4", "ps3 7 atoms"]
 
 
 @dataclass

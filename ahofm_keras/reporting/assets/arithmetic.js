@@ -85,6 +85,9 @@ function cardinal(offset, degree) {
 
 const cardinalSlope = (offset, degree) => cardinal(offset + 0.5, degree - 1) - cardinal(offset - 0.5, degree - 1);
 
+/** Whether a value is an atom, but for rounding. */
+const isAtom = (atom, value) => Math.abs(value - atom) <= 4 * Number.EPSILON * Math.abs(atom);
+
 /** All functions of a basis at a raw value, or at the index of a level. */
 function evaluateBasis(basis, value) {
   const { size, degree, kind } = basis;
@@ -92,6 +95,11 @@ function evaluateBasis(basis, value) {
   const found = new Float64Array(size);
   if (kind === "re") {
     if (value >= 0) found[value] = 1;
+    return found;
+  }
+  const splines = size - basis.atoms.length, atom = basis.atoms.findIndex((own) => isAtom(own, value));
+  if (atom >= 0) {
+    found[splines + atom] = 1;
     return found;
   }
   const place = locate(basis, value);
@@ -104,7 +112,7 @@ function evaluateBasis(basis, value) {
   // The slope of straight pieces jumps at the knots: take it in the middle of the last piece.
   const edge = degree === 1 ? 0.5 : 0;
   const at = clamp(place, edge, basis.intervals - edge);
-  for (let i = 0; i < size; i++) {
+  for (let i = 0; i < splines; i++) {
     const centre = i - (degree - 1) / 2;
     let offset = inside - centre;
     if (kind === "cp") offset -= size * Math.round(offset / size);
@@ -184,6 +192,7 @@ class Model {
         ...basis, axis: unpack(basis.axis), warped: unpack(basis.warped), transform: unpack(basis.transform),
       })),
       means: unpack(variable.means),
+      atoms: [...new Set(variable.bases.flatMap((basis) => basis.atoms))].sort((a, b) => a - b),
     }));
     this.groups = arithmetic.groups.map((group) => this.readGroup(group));
     this.plans = new Map();
@@ -207,6 +216,12 @@ class Model {
     const variable = this.variables[v];
     const value = evaluateExpression(variable.expression, row);
     return variable.isCategory ? variable.levels.indexOf(value) : value;
+  }
+
+  /** Rising points of an axis, those that are atoms moved a little: curves show what is around these. */
+  besideAtoms(v, axis) {
+    const { atoms } = this.variables[v], last = axis.length - 1, beside = 1e-9 * (axis[last] - axis[0]);
+    return axis.map((x, i) => (atoms.some((atom) => isAtom(atom, x)) ? x + (i < last ? beside : -beside) : x));
   }
 
   /** The functions u of a variable at one of its values. */

@@ -4,15 +4,17 @@ const MOST_LEVELS = 30;
 
 function showCurve(v) {
   const { low, high, tails } = viewOf(v, view.everything), { grid, se, quantiles } = margins[v];
-  const x = even(low, high, 240), fit = model.partOn([v], [x]);
+  const x = model.besideAtoms(v, even(low, high, 240)), fit = model.partOn([v], [x]);
+  const atoms = atomsOf(v, low, high);
   const errors = se === null ? null : x.map((at) => reach * interpolate(grid, se, at));
   const lower = fit.map((f, i) => f - (errors?.[i] ?? 0)), upper = fit.map((f, i) => f + (errors?.[i] ?? 0));
   const points = view.points && hasResiduals ? partialResiduals(v, low, high) : null;
-  const [bottom, top] = around([0, ...lower, ...upper, ...(points === null ? [] : innerRange(points.y))], SMALL);
+  const [bottom, top] = around([0, ...lower, ...upper, ...atoms.low, ...atoms.high, ...(points === null ? [] : innerRange(points.y))], SMALL);
   const { figure, strip } = curveFigure(v, [low, high], [bottom, top]);
   if (points !== null) addDots(figure, points, { size: 4, fill_color: colour("soft"), fill_alpha: 0.45 });
   if (errors !== null) addBand(figure, x, lower, upper, colour("accent"), 0.18);
   addLine(figure, x, fit, { line_color: colour("accent"), line_width: 2.5 });
+  if (atoms.x.length > 0) addAtoms(figure, atoms);
   addHistogram(figure, quantiles, low, high, ...strip);
   const at = (row) => {
     const value = clamp(model.valueAt(v, row), low, high);
@@ -30,11 +32,34 @@ function showCurve(v) {
   const beyond = cut ? " The outermost 1 % of the rows on either side lies beyond the picture." : "";
   describe({
     legend: [se === null ? null : bandKey(), placeKey(), rowsKey(),
+      atoms.x.length === 0 ? null : key("accent", "values that many rows share", { ...DOT, height: "0.65rem" }),
       points === null ? null : key("soft", "partial residuals", { ...DOT, width: "0.5rem", height: "0.5rem" })],
     words: curveWords(v, x, fit) + beyond,
     label: `Curve of ${nameOf(v)}. Arrow keys move along it.`,
   });
   return mount(chart, [figure]);
+}
+
+/** Values of a variable that have a function of their own, between two ends, with effects and bands. */
+function atomsOf(v, low, high) {
+  const { atoms } = model.variables[v], { se, atoms_se: errors } = margins[v];
+  const found = { x: [], y: [], low: [], high: [] };
+  atoms.forEach((x, i) => {
+    if (x < low || x > high) return;
+    const [y] = model.partOn([v], [[x]]), width = se === null ? 0 : reach * errors[i];
+    found.x.push(x);
+    found.y.push(y);
+    found.low.push(y - width);
+    found.high.push(y + width);
+  });
+  return found;
+}
+
+function addAtoms(figure, atoms) {
+  figure.segment({ field: "x" }, { field: "low" }, { field: "x" }, { field: "high" }, {
+    source: source(atoms), line_color: colour("accent"), line_width: 1.5,
+  });
+  addDots(figure, { x: atoms.x, y: atoms.y }, { size: 7, fill_color: colour("accent") });
 }
 
 /** A figure for curves over a number, with a strip for the distribution of the rows below them. */

@@ -58,7 +58,8 @@ function pairWords(subset) {
 /** A number and few levels: a line for each level, with its band. */
 function showLines(subset) {
   const [a, b] = subset, { levels } = model.variables[b], { low, high } = viewOf(a, view.everything);
-  const x = even(low, high, 120), axes = [x, [...levels.keys()]], count = levels.length, near = cellsNear(a, b);
+  const x = model.besideAtoms(a, even(low, high, 120));
+  const axes = [x, [...levels.keys()]], count = levels.length, near = cellsNear(a, b);
   const values = valuesOn(subset, axes), errors = errorsOn(subset, axes);
   const line = (k) => x.map((_, i) => values[i * count + k]);
   const edge = (k, sign) => x.map((_, i) => values[i * count + k] + sign * reach * (errors?.[i * count + k] ?? 0));

@@ -125,7 +125,7 @@ def affordable(features: int, order: int, rows: int, settings: Settings) -> tupl
 
 def smoothest(block: FactorBlock, count: int) -> np.ndarray:
     """Which functions of a feature are the smoothest."""
-    return np.argsort(block.feature.eigenvalues, kind="stable")[:count]
+    return block.feature.smoothest(count)
 
 
 def _draw_sample(
