@@ -44,13 +44,14 @@ class Basis:
     Args:
         kind: `"ps"` (P-spline), `"cp"` (cyclic P-spline), `"re"` (levels) or `"linear"`.
         size: number of functions M, those of atoms, which come last, among them.
-        degree: of the B-splines; 0 for levels, 1 for `"linear"`, where it is not used.
+        degree: of the B-splines; 0 for levels and steps, 1 for `"linear"`, where it is not used.
         axis: raw values of the warp's table, rising; for `"linear"` centre and spread.
         warped: values of the warp at `axis`, from 0 to 1.
         levels: the categories, sorted: texts, numbers or booleans.
         extrapolation: `"clip"`, `"linear"` or `"error"` for values outside the training range.
         line: for `"ps"`, the coefficients of the straight line: with them the functions add up to x,
-            less some number.
+            less some number; of steps they add up to the middles of these.
+        difference: for splines, the order of the differences of coefficients that the penalty is of.
         atoms: values with functions of their own, rising; of `"ps"` alone.
     """
 
@@ -62,6 +63,7 @@ class Basis:
     levels: tuple[Any, ...] = ()
     extrapolation: str = "clip"
     line: tuple[float, ...] = ()
+    difference: int = 2
     atoms: tuple[float, ...] = ()
 
     @property
@@ -101,7 +103,19 @@ class Basis:
     @property
     def is_straight_beyond(self) -> bool:
         """Whether functions go on as straight lines beyond the ends of the axis."""
-        return self.kind == "ps" and self.extrapolation == "linear"
+        return self.kind == "ps" and self.extrapolation == "linear" and not self.is_step
+
+    @property
+    def is_step(self) -> bool:
+        """Whether functions are constant between knots: places are then the numbers of the steps."""
+        return self.is_spline and self.degree == 0
+
+    @property
+    def jumps(self) -> np.ndarray:
+        """Raw values at which functions jump: the inner knots of steps."""
+        if not self.is_step:
+            return np.zeros(0)
+        return np.interp(np.arange(1, self.intervals) / self.intervals, self.warped, self.axis)
 
     @cached_property
     def table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -119,6 +133,7 @@ class Basis:
             "levels": list(self.levels),
             "extrapolation": self.extrapolation,
             "line": list(self.line),
+            "difference": self.difference,
             "atoms": list(self.atoms),
         }
 
@@ -133,6 +148,7 @@ class Basis:
             tuple(config["levels"]),
             config["extrapolation"],
             tuple(config["line"]),
+            config["difference"],
             tuple(config["atoms"]),
         )
 
@@ -146,6 +162,7 @@ def make_spline(
     knots: str | tuple[float, float] = "adaptive",
     cyclic: bool = False,
     extrapolation: str = "clip",
+    difference: int = 2,
     atoms: tuple[float, ...] = (),
 ) -> Basis:
     """B-splines on evenly spaced knots of a warped axis.
@@ -154,11 +171,12 @@ def make_spline(
         x: training values `(n,)`, not all equal.
         size: number of functions.
         counts: how many rows have each value, where `x` has each once, rising.
-        degree: 1 to 3.
+        degree: 0 to 3.
         knots: `"even"` keeps the axis, `"quantile"` takes the distribution function as the axis,
             `"adaptive"` lies halfway between; a pair gives the two ends of an even axis.
         cyclic: whether the ends are joined.
         extrapolation: what happens outside the axis (a cyclic axis goes round instead).
+        difference: order of the differences that are penalised.
         atoms: values that get a function of their own beside these, rising.
     """
     warp = learn_warp(x, knots, size, degree, cyclic, counts)
@@ -170,6 +188,7 @@ def make_spline(
         tuple(warp.warped.tolist()),
         extrapolation=extrapolation,
         line=tuple(warp.line.tolist()),
+        difference=difference,
         atoms=atoms,
     )
 
@@ -197,7 +216,7 @@ def locate(basis: Basis, x: Array, namespace: Namespace = np) -> Array:
 
     Returns:
         `(n,)`: in [0, intervals] for splines (beyond it with `extrapolation="linear"`) or the place of
-        an atom, the index of the level or -1, or the standardised value.
+        an atom, the number of the step, the index of the level or -1, or the standardised value.
     """
     if basis.kind == "linear":
         return (x - basis.axis[0]) / basis.axis[1]
@@ -208,8 +227,11 @@ def locate(basis: Basis, x: Array, namespace: Namespace = np) -> Array:
     if basis.period:
         # A plain float would be rounded to float32 by keras.ops.
         x = low + namespace.mod(x - low, np.float64(high - low))
-    elif basis.extrapolation != "linear":
+    elif not basis.is_straight_beyond:
         x = namespace.clip(x, low, high)
+    if basis.is_step:
+        step = namespace.floor(_interpolate(basis, x, namespace) * basis.intervals)
+        return namespace.minimum(step, basis.last_cell)
     places = namespace.clip(_interpolate(basis, x, namespace) * basis.intervals, -_FURTHEST, _FURTHEST)
     return _beside_atoms(basis.atoms, raw, places, namespace) if basis.atoms else places
 

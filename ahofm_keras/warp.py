@@ -61,6 +61,8 @@ def learn_warp(
         counts: how many rows have each value, where `x` has each once, rising.
     """
     intervals = size if cyclic else size - degree
+    if degree == 0:
+        return _learn_steps(x, knots, size, cyclic, counts)
     # Greville's abscissae: with these as coefficients the functions add up to the axis itself.
     middles = (np.arange(intervals + degree) - (degree - 1) / 2) / intervals
     if knots == "even" or not isinstance(knots, str):
@@ -84,6 +86,18 @@ def learn_warp(
     warped = place[chosen] / intervals
     warped[-1] = 1.0
     return Warp(axis, warped, _unless(cyclic, line))
+
+
+def _learn_steps(
+    x: np.ndarray, knots: str | tuple[float, float], size: int, cyclic: bool, counts: np.ndarray | None
+) -> Warp:
+    """The knots of straight pieces, or those between values where each may have a step of its own."""
+    values = np.unique(x)
+    if isinstance(knots, str) and size == len(values) and not cyclic:
+        at = np.concatenate([values[:1], (values[1:] + values[:-1]) / 2, values[-1:]])
+        return Warp(at, np.linspace(0, 1, size + 1), (at[1:] + at[:-1]) / 2)
+    axis, warped, at = learn_warp(x, knots, size + (not cyclic), 1, cyclic, counts)
+    return Warp(axis, warped, (at[1:] + at[:-1]) / 2)
 
 
 def _unless(cyclic: bool, line: np.ndarray) -> np.ndarray:

@@ -106,7 +106,7 @@ def test_a_k_for_all_says_nothing_of_categories(frame: pd.DataFrame) -> None:
 @pytest.mark.parametrize(
     ("term", "message"),
     [
-        ('afm(x, hour, bs="tp")', "`bs` of `afm()` must be one of 'ps', 'cp', 're', or a dict"),
+        ('afm(x, hour, bs="tp")', "`bs` of `afm()` must be one of 'ps', 'cp', 're', 'step', or a dict"),
         ('afm(x, hour, bs={"hour": 3})', "`bs` of `afm()` must be a dict from feature to one of 'ps',"),
         ('afm(x, hour, bs={"day": "cp"})', "`day`"),
         ('afm(x, g, bs={"g": "ps"})', 'Column `g` holds categories: leave its `bs` out, or use "re".'),

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ahofm_keras.decomposition.grids import make_axis, near_data, read_at
+from ahofm_keras.decomposition.grids import make_axis, near_data, read_at, with_jumps
 from ahofm_keras.decomposition.names import check_count, check_order, find_subset
 from ahofm_keras.decomposition.parts import NOTHING, Parts
 from ahofm_keras.decomposition.purify import Purification, purify_parts
@@ -200,6 +200,8 @@ class _Maker:
             given[v] if v in given else make_axis(parts.variables[v], parts.margins.single[v], points)
             for v in subset
         )
+        if len(subset) == 1 and not given and not self.points:
+            grid = (with_jumps(grid[0], variables[0]),)
         functions = [v.functions(values) for v, values in zip(variables, grid, strict=True)]
         fit = parts.evaluate_grid(subset, functions)
         if self.purification is not None:

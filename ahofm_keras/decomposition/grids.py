@@ -15,10 +15,10 @@ from ahofm_keras.errors import DataError, warn
 from ahofm_keras.terms import Margin, Variable, cell_of
 from ahofm_keras.terms.groups import Subset
 
-# How far beside an atom a point of a grid stands, over the range.
-_BESIDE = 1e-9
 # A point is near data if rows lie within this many cells of it.
 _NEAR = 2
+# How far from a jump or an atom its two sides are, in shares of the training range.
+_BESIDE = 1e-6
 
 
 def make_axis(variable: Variable, margin: Margin, points: int) -> np.ndarray:
@@ -33,6 +33,16 @@ def beside_atoms(variable: Variable, axis: np.ndarray) -> np.ndarray:
     beside = _BESIDE * (axis[-1] - axis[0])
     inwards = np.where(np.arange(len(axis)) < len(axis) - 1, beside, -beside)
     return np.where(np.isin(axis, variable.atoms), axis + inwards, axis)
+
+
+def with_jumps(axis: np.ndarray, variable: Variable) -> np.ndarray:
+    """An axis with points on either side of where functions jump: lines through all are steps."""
+    jumps = np.concatenate([np.zeros(0), *(feature.basis.jumps for feature in variable.features)])
+    if not len(jumps):
+        return axis
+    near = _BESIDE * (axis[-1] - axis[0])
+    sides = np.concatenate([jumps - near, jumps + near])
+    return np.union1d(axis, sides[(sides > axis[0]) & (sides < axis[-1])])
 
 
 def _as_levels(variable: Variable, values: Any) -> np.ndarray:

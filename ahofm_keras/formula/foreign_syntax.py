@@ -9,7 +9,6 @@ ARGUMENTS = {
     "by": "A curve for each group is `s(x) + ti(x, g)`, or `afm(x, g)`.",
     "fx": "`sp=0` leaves a smooth without penalty.",
     "lam": "That is `sp` here.",
-    "m": "The penalty is of second differences.",
     "n_splines": "That is `k` here.",
     "xt": "There is nothing like it here.",
 }

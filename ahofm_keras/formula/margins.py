@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
-MARGIN_OPTIONS = ("k", "df", "bs", "knots", "atoms", "sp")
-# Options of which a tuple of numbers is one value: the two ends of an axis, values of a feature.
-_OF_NUMBERS = ("knots", "atoms")
+# What only splines have.
+KNOT_OPTIONS = ("k", "knots", "m", "atoms")
+MARGIN_OPTIONS = ("df", "bs", "sp", *KNOT_OPTIONS)
+# Options of which a tuple of numbers is one value: the two ends of an axis; degree and order of
+# differences; values of a feature.
+_OF_NUMBERS = ("knots", "m", "atoms")
 
 
 def check_margins(name: str, options: Mapping[str, Any], features: Sequence[str]) -> str | None:
@@ -61,9 +64,9 @@ def margin_option(options: Mapping[str, Any], option: str, place: int) -> Any:
 def said_of_margin(options: Mapping[str, Any], place: int) -> dict[str, Any]:
     """What the options say of one margin's basis.
 
-    One k, or one way to place knots, is that of the margins with knots: it says nothing of a category.
+    One k, m, or way to place knots is that of the margins with knots: it says nothing of a category.
     """
-    given = [option for option in ("k", "knots", "atoms") if is_by_margin(option, options.get(option))]
+    given = [option for option in KNOT_OPTIONS if is_by_margin(option, options.get(option))]
     said = {option: margin_option(options, option, place) for option in ("bs", *given)}
     return {option: value for option, value in said.items() if value is not None}
 

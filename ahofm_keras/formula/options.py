@@ -11,13 +11,23 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
-from ahofm_keras.formula.margins import check_margins, is_by_margin, order_by_margin, said_of_margin
+from ahofm_keras.formula.margins import (
+    KNOT_OPTIONS,
+    check_margins,
+    is_by_margin,
+    order_by_margin,
+    said_of_margin,
+)
 from ahofm_keras.transforms import Expression
 
 # Values of a feature that get a function of their own, at most.
 MOST_ATOMS = 100
 KNOTS = ("adaptive", "even", "quantile")
-BASES = ("ps", "cp", "re")
+BASES = ("ps", "cp", "re", "step")
+# Degree of the pieces and order of the differences that the penalty is of: those of cubic P-splines, and
+# of steps.
+DEFAULT_M = (3, 2)
+STEP_M = (0, 1)
 
 Check = Callable[[Any], str | None]
 Options = dict[str, Any]
@@ -141,6 +151,14 @@ def _atoms(value: Any) -> str | None:
     return None if len(value) <= MOST_ATOMS else f"a list of at most {MOST_ATOMS} values"
 
 
+def _degree_and_difference(value: Any) -> str | None:
+    """Degree of a spline's pieces, and of which differences its penalty is."""
+    right = isinstance(value, tuple) and len(value) == 2
+    right = right and all(_whole(least)(own) is None for least, own in zip((0, 1), value, strict=True))
+    right = right and max(value) <= 3
+    return None if right else "a degree from 0 to 3 and an order of differences from 1 to 3, e.g. (1, 1)"
+
+
 def _or_margins(each: Check, may_miss: bool = True) -> Check:
     """A value for all margins, a tuple with one per margin (None: as if not given), or a dict."""
 
@@ -185,6 +203,7 @@ _AFM = {
     "k": _or_dict(_whole(2)),
     "bs": _or_dict(_one_of(*BASES)),
     "knots": _or_dict(_knots),
+    "m": _or_dict(_degree_and_difference),
     "atoms": _or_dict(_atoms),
     "main": _TRUTH,
     "center": _TRUTH,
@@ -196,6 +215,7 @@ _TENSOR = {
     "df": _or_margins(_number(0, strictly=True)),
     "bs": _or_margins(_one_of(*BASES)),
     "knots": _or_numbers("knots", _knots),
+    "m": _or_numbers("m", _degree_and_difference),
     "atoms": _or_numbers("atoms", _atoms),
     "sp": _or_margins(_number(0, strictly=False), may_miss=False),
 }
@@ -206,17 +226,31 @@ def feature_name(feature: Expression) -> str:
     return feature.arguments[0] if feature.is_column else str(feature)
 
 
+def _has_no_atoms(options: Mapping[str, Any]) -> bool:
+    """Whether a basis is a circle or has steps."""
+    return options.get("bs") in ("cp", "step") or options.get("m", DEFAULT_M)[0] == 0
+
+
 def check_basis(feature: Expression, options: Mapping[str, Any]) -> None:
     """Raise where options ask for knots of a category, or for another basis than that of its levels."""
     if feature.is_category and options.get("bs", "re") != "re":
         raise OptionError(f'`{feature}` is a category: leave out `bs`, or use bs="re".')
-    if options.get("bs") == "cp" and options.get("atoms") not in (None, False, "auto"):
-        raise OptionError('`atoms` cannot stand beside bs="cp": a circle has none.')
-    unused = sorted({"k", "knots", "atoms"} & set(options))
+    if _has_no_atoms(options) and options.get("atoms") not in (None, False, "auto"):
+        raise OptionError("`atoms` cannot stand beside a circle or steps.")
+    unused = [option for option in KNOT_OPTIONS if option in options]
     if unused and options.get("bs") == "re":
         raise OptionError(f'`{unused[0]}` has no meaning with bs="re".')
     if unused and feature.is_category:
         raise OptionError(f"`{unused[0]}` has no meaning for the category `{feature}`.")
+    if "m" not in options:
+        return
+    if options.get("bs") == "step":
+        raise OptionError(f'bs="step" is m={STEP_M}: leave one of the two out.')
+    if "k" in options and options["k"] <= options["m"][0]:
+        raise OptionError(
+            f"Pieces of degree {options['m'][0]} need `k` of at least {options['m'][0] + 1}.\n"
+            f"    Received: k={options['k']}."
+        )
 
 
 def _finish_smooth(name: str, features: tuple[Expression, ...], options: Options) -> Options:
@@ -242,7 +276,15 @@ def _finish_interaction(name: str, features: tuple[Expression, ...], options: Op
     reason = check_orders(name, options, [feature_name(feature) for feature in features])
     if reason:
         raise OptionError(reason)
+    for feature in features:
+        said = {option: _of_feature(options.get(option), feature) for option in ("bs", "k", "m")}
+        if not feature.is_category and said["bs"] != "re":
+            check_basis(feature, {option: value for option, value in said.items() if value is not None})
     return sort_orders(options)
+
+
+def _of_feature(value: Any, feature: Expression) -> Any:
+    return value.get(feature_name(feature)) if isinstance(value, dict) else value
 
 
 _SURFACES = " A surface is written `te(x1, x2)` or `ti(x1, x2)`, many interactions `ahofm(x1, x2, x3)`."
@@ -257,6 +299,7 @@ TERM_CALLS: dict[str, TermCall] = {
             "df": _number(0, strictly=True),
             "bs": _one_of(*BASES),
             "knots": _knots,
+            "m": _degree_and_difference,
             "atoms": _atoms,
             "sp": _number(0, strictly=False),
         },

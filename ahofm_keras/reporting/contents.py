@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import norm
 
 from ahofm_keras._version import __version__
-from ahofm_keras.decomposition.grids import beside_atoms
+from ahofm_keras.decomposition.grids import beside_atoms, with_jumps
 from ahofm_keras.decomposition.parts import Parts
 from ahofm_keras.decomposition.uncertainty import Uncertainty
 from ahofm_keras.errors import DataError
@@ -85,7 +85,8 @@ def _margin(
         entry: dict[str, Any] = {"frequencies": pack(margin.frequencies, "f4")}
     else:
         even = np.linspace(margin.low, margin.high, _EVEN_POINTS)
-        grid = beside_atoms(variable, np.unique(np.concatenate([even, margin.quantiles[::2]])))
+        grid = with_jumps(np.unique(np.concatenate([even, margin.quantiles[::2]])), variable)
+        grid = beside_atoms(variable, grid)
         entry = {"quantiles": pack(margin.quantiles), "grid": pack(grid)}
     if uncertainty is None:
         return {**entry, "se": None}

@@ -43,10 +43,12 @@ def choose_size(request: Request, usual: int, distinct: int, spec: TermSpec) -> 
                 f"`k` must not exceed {_MOST_FUNCTIONS:,}: the penalty holds most of so many functions "
                 f"down, and they take minutes.\n    Received: k={request.size} in `{spec.label}`."
             )
-        return request.size, min(3, request.size - 1)
+        return request.size, min(request.degree, request.size - 1)
     least = 4 if cyclic else min(3, distinct)
-    size = max(least, min(usual, distinct - 1, _MOST_FUNCTIONS))
-    return size, min(3, size - 1)
+    # Each value may have a step of its own.
+    most = distinct if request.degree == 0 else distinct - 1
+    size = max(least, min(usual, most, _MOST_FUNCTIONS))
+    return size, min(request.degree, size - 1)
 
 
 def usual_size(request: Request, rows: int, sharing: int) -> int:

@@ -143,6 +143,8 @@ class Request:
         center: whether its functions have mean zero on the training data.
         margins: of the term: the more, the fewer functions each has where the user does not say.
         ends: whether the ends of the axis count beside the rows, as in a margin of a tensor product.
+        degree: of the pieces of a spline.
+        difference: order of the differences of coefficients that the penalty is of.
         atoms: values with a function of their own, or `"auto"`: those that stand out.
     """
 
@@ -153,6 +155,8 @@ class Request:
     center: bool = True
     margins: int = 1
     ends: bool = False
+    degree: int = 3
+    difference: int = 2
     atoms: str | tuple[float, ...] = ()
 
 
@@ -359,6 +363,7 @@ def _make_basis(
         knots=request.knots,
         cyclic=cyclic,
         extrapolation=pool.extrapolation,
+        difference=request.difference,
     )
 
 
@@ -377,14 +382,14 @@ def _penalty(basis: Basis) -> np.ndarray:
     if not basis.is_spline:
         return np.eye(basis.size)
     if basis.kind == "cp":
-        return difference_penalty(basis.size, cyclic=True)
+        return difference_penalty(basis.size, basis.difference, cyclic=True)
     # Straight is what is straight in x, wherever the knots are.
-    return difference_penalty(basis.size, at=np.asarray(basis.line))
+    return difference_penalty(basis.size, basis.difference, at=np.asarray(basis.line))
 
 
 def _count_free(basis: Basis) -> int:
-    """Functions that the penalty leaves free: constants, and straight lines but on a circle."""
-    return {"ps": min(2, basis.size), "cp": 1}.get(basis.kind, 0)
+    """Functions that the penalty leaves free: polynomials below its order, but on a circle constants."""
+    return {"ps": min(basis.difference, basis.size), "cp": 1}.get(basis.kind, 0)
 
 
 def _with_ends(gram: np.ndarray, basis: Basis, values: np.ndarray) -> np.ndarray:

@@ -49,6 +49,7 @@ def _warn_of_lines(terms: Sequence[Term], features: Sequence[Feature]) -> None:
         for term in terms
         if term.holds_main
         for place in term.features
+        if features[place].basis.difference > 1  # penalised differences of first order hold lines down
     }
     for term in terms:
         holder = None if term.line is None else smooth.get(term.line)

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from ahofm_keras.formula import Formula, TermSpec
+from ahofm_keras.formula.margins import KNOT_OPTIONS
 from ahofm_keras.terms.features import FeaturePool, Request
 from ahofm_keras.terms.linear_coding import LinearCoder
 from ahofm_keras.terms.smoothing import Smoother
+from ahofm_keras.terms.term_options import basis_form
 from ahofm_keras.transforms import Expression
 
 # Where a formula does not say.
@@ -102,7 +104,7 @@ class Learning:
             return
         if options.get("bs", "re") != "re":
             raise spec.error(f"Column `{feature}` holds categories: {advice}.")
-        unused = [option for option in ("k", "knots", "atoms") if option in options]
+        unused = [option for option in KNOT_OPTIONS if option in options]
         if unused:
             raise spec.error(f"`{unused[0]}` has no meaning for the category `{feature}`.")
 
@@ -110,14 +112,16 @@ class Learning:
         """The basis that the options of a smooth ask for."""
         if self.is_category(feature) or options.get("bs") == "re":
             return Request("re", center=options.get("center", True))
-        kind = options.get("bs", "ps")
+        kind, degree, difference = basis_form(options.get("bs"), options.get("m"))
         return Request(
             kind,
             options.get("k"),
             self.reach[feature, False],
             options.get("knots", "adaptive"),
             options.get("center", True),
-            atoms=asked_atoms(kind, options.get("atoms", DEFAULT_ATOMS)),
+            degree=degree,
+            difference=difference,
+            atoms=asked_atoms(kind, degree, options.get("atoms", DEFAULT_ATOMS)),
         )
 
     def own_smooth(self, feature: Expression) -> TermSpec | None:
@@ -128,9 +132,9 @@ class Learning:
         return None
 
 
-def asked_atoms(kind: str, given: Any) -> str | tuple[float, ...]:
-    """The values that get a function of their own, or `"auto"`; a basis without splines has none."""
-    return given if kind == "ps" and given else ()
+def asked_atoms(kind: str, degree: int, given: Any) -> str | tuple[float, ...]:
+    """The values that get a function of their own, or `"auto"`; circles and steps have none."""
+    return given if kind == "ps" and degree and given else ()
 
 
 def bare(feature: Expression) -> Expression:

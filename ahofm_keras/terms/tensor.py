@@ -17,6 +17,7 @@ from ahofm_keras.terms.blocks import ProductColumns, Sources
 from ahofm_keras.terms.features import Feature, Request
 from ahofm_keras.terms.groups import PRODUCTS, GroupReader
 from ahofm_keras.terms.learning import Learning, asked_atoms
+from ahofm_keras.terms.term_options import basis_form
 
 # A layer and its penalty still work with so many; what is beyond is a slip, or a case for `ahofm()`.
 MOST_PRODUCTS = 10_000
@@ -154,21 +155,28 @@ def _margin_request(spec: TermSpec, margin: int, learning: Learning) -> Request:
     """
     feature, said = spec.features[margin], said_of_margin(spec.options, margin)
     learning.check_category(spec, feature, said, 'leave its `bs` out, or use "re"')
-    kind, knots = said.get("bs"), margin_option(spec.options, "knots", margin)
+    bs, knots, m = said.get("bs"), *(margin_option(spec.options, o, margin) for o in ("knots", "m"))
     atoms, own = margin_option(spec.options, "atoms", margin), learning.own_smooth(feature)
-    if kind is None and knots is None and own is not None:
-        kind, knots = (own.options.get(name) for name in ("bs", "knots"))
+    if bs is None and knots is None and m is None and own is not None:
+        bs, knots, m = (own.options.get(name) for name in ("bs", "knots", "m"))
         atoms = own.options.get("atoms") if atoms is None else atoms
-    if learning.is_category(feature) or kind == "re":
+    if learning.is_category(feature) or bs == "re":
         return Request("re")
     size, reach = margin_option(spec.options, "k", margin), learning.reach[feature, True]
-    kind, margins = kind or "ps", len(spec.features)
+    (kind, degree, difference), margins = basis_form(bs, m), len(spec.features)
     # A circle has no ends. Given lambdas are those of a penalty that other software can be given.
     ends = kind == "ps" and "sp" not in spec.options
     return Request(
-        kind, size, reach, knots or "adaptive", margins=margins, ends=ends,
-        atoms=asked_atoms(kind, atoms),
-    )  # fmt: skip
+        kind,
+        size,
+        reach,
+        knots or "adaptive",
+        margins=margins,
+        ends=ends,
+        degree=degree,
+        difference=difference,
+        atoms=asked_atoms(kind, degree, atoms),
+    )
 
 
 def _check_products(spec: TermSpec, features: Sequence[Feature]) -> None:

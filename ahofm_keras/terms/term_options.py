@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ahofm_keras.formula import TermSpec
+from ahofm_keras.formula.margins import KNOT_OPTIONS
+from ahofm_keras.formula.options import DEFAULT_M, STEP_M
 from ahofm_keras.transforms import Expression
 
-BASIS_OPTIONS = ("bs", "k", "knots", "atoms")
+BASIS_OPTIONS = ("bs", *KNOT_OPTIONS)
 
 
 def option_of(spec: TermSpec, option: str, feature: Expression) -> Any:
@@ -21,12 +23,18 @@ def option_of(spec: TermSpec, option: str, feature: Expression) -> Any:
 def basis_options(spec: TermSpec, feature: Expression) -> dict[str, Any]:
     """What an interaction says of the basis of one of its features.
 
-    One k, or one way to place knots, is that of the features with knots: it says nothing of levels.
+    One k, m, or way to place knots is that of the features with knots: it says nothing of levels.
     """
     said = {option: option_of(spec, option, feature) for option in BASIS_OPTIONS}
     if said["bs"] == "re":
         return {"bs": "re"}
     return {option: value for option, value in said.items() if value is not None}
+
+
+def basis_form(bs: str | None, m: tuple[int, int] | None) -> tuple[str, int, int]:
+    """Kind of a basis with knots, degree of its pieces, order of the differences of its penalty."""
+    degree, difference = m or (STEP_M if bs == "step" else DEFAULT_M)
+    return "cp" if bs == "cp" else "ps", degree, difference
 
 
 def with_own_smooth(spec: TermSpec, feature: Expression, smooth: TermSpec | None) -> dict[str, Any]:

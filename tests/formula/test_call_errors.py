@@ -164,10 +164,10 @@ TERMS: list[Row] = [
 OPTIONS: list[Row] = [
     ("y ~ s(x, foo=3)",
      "         ^^^^^",
-     "Unknown argument `foo` of `s()`. Known: `atoms`, `bs`, `df`, `k`, `knots`, `sp`."),
+     "Unknown argument `foo` of `s()`. Known: `atoms`, `bs`, `df`, `k`, `knots`, `m`, `sp`."),
     ("y ~ afm(x, z, D=3)",
      "              ^^^",
-     "Unknown argument `D` of `afm()`. Known: `F`, `atoms`, `bs`, `center`, `df`, `k`, `knots`, `main`."),
+     "Unknown argument `D` of `afm()`. Known: `F`, `atoms`, `bs`, `center`, `df`, `k`, `knots`, `m`, `main`."),
     ("y ~ s(x, k=1)",
      "         ^^^",
      "`k` of `s()` must be a whole number of at least 2.\n    Received: k=1."),
@@ -182,7 +182,7 @@ OPTIONS: list[Row] = [
      "`sp` of `s()` must be a number of at least 0.\n    Received: sp=-1."),
     ('y ~ s(x, bs="tp")',
      '         ^^^^^^^',
-     "`bs` of `s()` must be one of 'ps', 'cp', 're'. Leave `bs` out for a P-spline; "
+     "`bs` of `s()` must be one of 'ps', 'cp', 're', 'step'. Leave `bs` out for a P-spline; "
      '`knots="quantile"` puts knots where the rows are.\n    Received: bs="tp".'),
     ("y ~ s(x, knots=(24, 0))",
      "         ^^^^^^^^^^^^^",
@@ -252,7 +252,7 @@ OPTIONS: list[Row] = [
      "`k` stands twice in `s()`."),
     ("y ~ s(x, ｋ=5)",
      "         ^^^",
-     "Unknown argument `ｋ` of `s()`. Known: `atoms`, `bs`, `df`, `k`, `knots`, `sp`."),
+     "Unknown argument `ｋ` of `s()`. Known: `atoms`, `bs`, `df`, `k`, `knots`, `m`, `sp`."),
     ("y ~ s(x, df=1e999)",
      "         ^^^^^^^^",
      "`df` of `s()` must be a finite number above 0.\n    Received: df=1e999."),
@@ -334,10 +334,10 @@ TENSORS: list[Row] = [
      "`te()` takes `df` or `sp`, not both."),
     ("y ~ te(x, z, F=3)",
      "             ^^^",
-     "Unknown argument `F` of `te()`. Known: `atoms`, `bs`, `df`, `k`, `knots`, `sp`."),
+     "Unknown argument `F` of `te()`. Known: `atoms`, `bs`, `df`, `k`, `knots`, `m`, `sp`."),
     ("y ~ te(x, z, pure=True)",
      "             ^^^^^^^^^",
-     "Unknown argument `pure` of `te()`. Known: `atoms`, `bs`, `df`, `k`, `knots`, `sp`."),
+     "Unknown argument `pure` of `te()`. Known: `atoms`, `bs`, `df`, `k`, `knots`, `m`, `sp`."),
     ("y ~ te(x, z, knots=(3, 1))",
      "             ^^^^^^^^^^^^",
      "`knots` of `te()` must be the two ends of the axis in rising order, e.g. (0, 24).\n"

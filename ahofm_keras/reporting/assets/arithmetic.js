@@ -61,7 +61,7 @@ function locate(basis, x) {
   if (basis.kind === "cp") {
     const span = high - low;
     x = low + ((((x - low) % span) + span) % span);
-  } else if (basis.extrapolation !== "linear") {
+  } else if (basis.extrapolation !== "linear" || basis.degree === 0) {
     x = clamp(x, low, high);
   }
   let first = 0, last = axis.length - 2;
@@ -103,6 +103,10 @@ function evaluateBasis(basis, value) {
     return found;
   }
   const place = locate(basis, value);
+  if (degree === 0) {
+    found[Math.min(Math.floor(place), size - 1)] = 1;
+    return found;
+  }
   const straight = kind === "ps" && basis.extrapolation === "linear";
   const inside = straight ? clamp(place, 0, basis.intervals) : place;
   // The slope of straight pieces jumps at the knots: take it in the middle of the last piece.
