@@ -215,8 +215,8 @@ def locate(basis: Basis, x: Array, namespace: Namespace = np) -> Array:
         namespace: `numpy` or `keras.ops`.
 
     Returns:
-        `(n,)`: in [0, intervals] for splines (beyond it with `extrapolation="linear"`), the number of
-        the step or the place of an atom, the index of the level or -1, or the standardised value.
+        `(n,)`: in [0, intervals] for splines (beyond it with `extrapolation="linear"`) or the place of
+        an atom, the number of the step, the index of the level or -1, or the standardised value.
     """
     if basis.kind == "linear":
         return (x - basis.axis[0]) / basis.axis[1]
@@ -229,10 +229,10 @@ def locate(basis: Basis, x: Array, namespace: Namespace = np) -> Array:
         x = low + namespace.mod(x - low, np.float64(high - low))
     elif not basis.is_straight_beyond:
         x = namespace.clip(x, low, high)
-    places = _interpolate(basis, x, namespace) * basis.intervals
     if basis.is_step:
-        places = namespace.minimum(namespace.floor(places), basis.last_cell)
-    places = namespace.clip(places, -_FURTHEST, _FURTHEST)
+        step = namespace.floor(_interpolate(basis, x, namespace) * basis.intervals)
+        return namespace.minimum(step, basis.last_cell)
+    places = namespace.clip(_interpolate(basis, x, namespace) * basis.intervals, -_FURTHEST, _FURTHEST)
     return _beside_atoms(basis.atoms, raw, places, namespace) if basis.atoms else places
 
 

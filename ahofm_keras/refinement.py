@@ -15,6 +15,7 @@ from ahofm_keras.decomposition.names import check_count
 from ahofm_keras.decomposition.parts import NOTHING, Parts
 from ahofm_keras.errors import DataError, warn
 from ahofm_keras.formula import Formula, TermSpec, parse_formula
+from ahofm_keras.formula.margins import KNOT_OPTIONS
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.arguments import check_share, check_unknown
 from ahofm_keras.terms import TERMS
@@ -24,7 +25,7 @@ from ahofm_keras.terms.term_options import with_own_smooth
 from ahofm_keras.transforms import Expression
 
 # What a formula says of the basis of a feature, beside its size.
-_BASES = ("bs", "knots", "atoms")
+_BASES = ("bs", "knots", "m", "atoms")
 
 
 def refine(
@@ -250,7 +251,7 @@ def _exact(model: AdditiveModel, parsed: Formula, features: list[Expression], k:
 def _basis_of(
     model: AdditiveModel, parsed: Formula, spec: TermSpec, feature: Expression
 ) -> dict[str, Any]:
-    """`bs`, `knots` and `atoms` of a feature of an `ahofm()`: its own, else those of its `s()`."""
+    """The basis of a feature of an `ahofm()`: what it says itself, else what its `s()` does."""
     if _is_category(model, feature):
         return dict.fromkeys(_BASES)
     own = [term for term in parsed.terms if term.kind == "s" and term.features == (feature,)]
@@ -298,7 +299,7 @@ def _main_effect(model: AdditiveModel, spec: TermSpec, feature: Expression) -> s
     if isinstance(given["df"], tuple):
         given["df"] = given["df"][0]
     if given["bs"] == "re" or _is_category(model, feature):
-        given |= {"k": None, "knots": None, "m": None, "atoms": None}
+        given |= dict.fromkeys(KNOT_OPTIONS)
     return f"s({', '.join([str(feature), *_written(given)])})"
 
 

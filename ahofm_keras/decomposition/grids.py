@@ -15,11 +15,9 @@ from ahofm_keras.errors import DataError, warn
 from ahofm_keras.terms import Margin, Variable, cell_of
 from ahofm_keras.terms.groups import Subset
 
-# How far beside an atom a point of a grid stands, over the range.
-_BESIDE = 1e-9
 # A point is near data if rows lie within this many cells of it.
 _NEAR = 2
-# How far from a jump its two sides are, in shares of the training range.
+# How far from a jump or an atom its two sides are, in shares of the training range.
 _BESIDE = 1e-6
 
 

@@ -9,8 +9,8 @@ from typing import Any
 # What only splines have.
 KNOT_OPTIONS = ("k", "knots", "m", "atoms")
 MARGIN_OPTIONS = ("df", "bs", "sp", *KNOT_OPTIONS)
-# Options of which a tuple of numbers is one value: the two ends of an axis, degree and order of
-# differences, values of a feature.
+# Options of which a tuple of numbers is one value: the two ends of an axis; degree and order of
+# differences; values of a feature.
 _OF_NUMBERS = ("knots", "m", "atoms")
 
 

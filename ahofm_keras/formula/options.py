@@ -147,14 +147,6 @@ def _knots(value: Any) -> str | None:
     return f"{reason}, or the two ends of the axis, e.g. (0, 24)" if reason else None
 
 
-def _degree_and_difference(value: Any) -> str | None:
-    """Degree of a spline's pieces, and of which differences its penalty is."""
-    right = isinstance(value, tuple) and len(value) == 2
-    right = right and all(_whole(least)(own) is None for least, own in zip((0, 1), value, strict=True))
-    right = right and max(value) <= 3
-    return None if right else "a degree from 0 to 3 and an order of differences from 1 to 3, e.g. (1, 1)"
-
-
 def _atoms(value: Any) -> str | None:
     """Values that get a function of their own, `"auto"` for those that stand out, False for none."""
     if value is False or value == "auto":
@@ -162,6 +154,14 @@ def _atoms(value: Any) -> str | None:
     if not isinstance(value, tuple) or not value or not all(map(_is_finite, value)):
         return '"auto", False, or a list of values, e.g. [0, 40]'
     return None if len(value) <= MOST_ATOMS else f"a list of at most {MOST_ATOMS} values"
+
+
+def _degree_and_difference(value: Any) -> str | None:
+    """Degree of a spline's pieces, and of which differences its penalty is."""
+    right = isinstance(value, tuple) and len(value) == 2
+    right = right and all(_whole(least)(own) is None for least, own in zip((0, 1), value, strict=True))
+    right = right and max(value) <= 3
+    return None if right else "a degree from 0 to 3 and an order of differences from 1 to 3, e.g. (1, 1)"
 
 
 def _or_margins(each: Check, may_miss: bool = True) -> Check:
@@ -231,12 +231,17 @@ def feature_name(feature: Expression) -> str:
     return feature.arguments[0] if feature.is_column else str(feature)
 
 
+def _has_no_atoms(options: Mapping[str, Any]) -> bool:
+    """Whether a basis is a circle or has steps."""
+    return options.get("bs") in ("cp", "step") or options.get("m", DEFAULT_M)[0] == 0
+
+
 def check_basis(feature: Expression, options: Mapping[str, Any]) -> None:
     """Raise where options ask for knots of a category, or for another basis than that of its levels."""
     if feature.is_category and options.get("bs", "re") != "re":
         raise OptionError(f'`{feature}` is a category: leave out `bs`, or use bs="re".')
-    if options.get("bs") == "cp" and options.get("atoms") not in (None, False, "auto"):
-        raise OptionError('`atoms` cannot stand beside bs="cp": a circle has none.')
+    if _has_no_atoms(options) and options.get("atoms") not in (None, False, "auto"):
+        raise OptionError("`atoms` cannot stand beside a circle or steps.")
     unused = [option for option in KNOT_OPTIONS if option in options]
     if unused and options.get("bs") == "re":
         raise OptionError(f'`{unused[0]}` has no meaning with bs="re".')

@@ -33,7 +33,7 @@ _RESIDUALS_SHOWN = 0.98
 # A curve with its band that is so many times as high in the tails does not stretch the axis.
 RUNAWAY = 4.0
 # By how much of the axis an atom may be beyond the curve's end, which stands beside it.
-_EDGE = 1e-6
+_EDGE = 1e-5
 
 
 def draw_curve(ax: Any, effect: Effect, look: Look) -> list[str]:

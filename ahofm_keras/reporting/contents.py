@@ -85,8 +85,8 @@ def _margin(
         entry: dict[str, Any] = {"frequencies": pack(margin.frequencies, "f4")}
     else:
         even = np.linspace(margin.low, margin.high, _EVEN_POINTS)
-        grid = np.unique(np.concatenate([even, margin.quantiles[::2]]))
-        grid = beside_atoms(variable, with_jumps(grid, variable))
+        grid = with_jumps(np.unique(np.concatenate([even, margin.quantiles[::2]])), variable)
+        grid = beside_atoms(variable, grid)
         entry = {"quantiles": pack(margin.quantiles), "grid": pack(grid)}
     if uncertainty is None:
         return {**entry, "se": None}

@@ -133,12 +133,8 @@ class Learning:
 
 
 def asked_atoms(kind: str, degree: int, given: Any) -> str | tuple[float, ...]:
-    """The values that get a function of their own, or `"auto"`; a basis without splines has none.
-
-    Steps are looked at by none: each may stand at a value already.
-    """
-    may = kind == "ps" and (degree > 0 or given != "auto")
-    return given if may and given else ()
+    """The values that get a function of their own, or `"auto"`; circles and steps have none."""
+    return given if kind == "ps" and degree and given else ()
 
 
 def bare(feature: Expression) -> Expression:

@@ -155,8 +155,8 @@ def _margin_request(spec: TermSpec, margin: int, learning: Learning) -> Request:
     """
     feature, said = spec.features[margin], said_of_margin(spec.options, margin)
     learning.check_category(spec, feature, said, 'leave its `bs` out, or use "re"')
-    options = (margin_option(spec.options, name, margin) for name in ("knots", "m", "atoms"))
-    bs, (knots, m, atoms), own = said.get("bs"), options, learning.own_smooth(feature)
+    bs, knots, m = said.get("bs"), *(margin_option(spec.options, o, margin) for o in ("knots", "m"))
+    atoms, own = margin_option(spec.options, "atoms", margin), learning.own_smooth(feature)
     if bs is None and knots is None and m is None and own is not None:
         bs, knots, m = (own.options.get(name) for name in ("bs", "knots", "m"))
         atoms = own.options.get("atoms") if atoms is None else atoms
@@ -167,9 +167,16 @@ def _margin_request(spec: TermSpec, margin: int, learning: Learning) -> Request:
     # A circle has no ends. Given lambdas are those of a penalty that other software can be given.
     ends = kind == "ps" and "sp" not in spec.options
     return Request(
-        kind, size, reach, knots or "adaptive", margins=margins, ends=ends, degree=degree,
-        difference=difference, atoms=asked_atoms(kind, degree, atoms),
-    )  # fmt: skip
+        kind,
+        size,
+        reach,
+        knots or "adaptive",
+        margins=margins,
+        ends=ends,
+        degree=degree,
+        difference=difference,
+        atoms=asked_atoms(kind, degree, atoms),
+    )
 
 
 def _check_products(spec: TermSpec, features: Sequence[Feature]) -> None:

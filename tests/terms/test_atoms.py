@@ -190,7 +190,9 @@ REFUSED = {
     "s(g, atoms=[0])": "`atoms` has no meaning for the category `g`",
     "s(C(g), atoms=[0])": "`atoms` has no meaning for the category `C(g)`",
     "s(x, bs='re', atoms=[0])": '`atoms` has no meaning with bs="re"',
-    "s(hour, bs='cp', atoms=[0])": '`atoms` cannot stand beside bs="cp"',
+    "s(hour, bs='cp', atoms=[0])": "`atoms` cannot stand beside a circle or steps",
+    "s(x, bs='step', atoms=[0])": "`atoms` cannot stand beside a circle or steps",
+    "s(x, m=(0, 1), atoms=[0])": "`atoms` cannot stand beside a circle or steps",
     "te(x, z, atoms=('auto',))": "needs one value, or one per margin",
 }
 
