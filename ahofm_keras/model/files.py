@@ -16,7 +16,7 @@ import numpy as np
 from ahofm_keras.errors import AhofmError, DataError
 from ahofm_keras.model.arguments import check_unknown
 
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 _LINE = 150
 _FACTS = ("formula", "response", "design", "shift", "scale", "starts")
 

@@ -72,7 +72,7 @@ def test_config_holds_the_format_version(fitted: ak.AdditiveModel, tmp_path: Pat
     fitted.save(tmp_path / "model.keras")
     with zipfile.ZipFile(tmp_path / "model.keras") as archive:
         config = json.loads(archive.read("config.json"))
-    assert config["config"]["format_version"] == 6
+    assert config["config"]["format_version"] == 7
 
 
 def serving_inputs(model: ak.AdditiveModel, frame: pd.DataFrame) -> dict[str, tf.Tensor]:
