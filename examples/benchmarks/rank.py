@@ -6,9 +6,9 @@
     python examples/benchmarks/rank.py --again                           # after a change of the solver
 
 Sweeps: 20,000 rows, 8 features, a surface of full rank for each pair, one start. A time is the median
-over the sweeps that follow the first two, in processor seconds of one thread; in all of them the
-smoothing is chosen and no factor has been switched off yet. The slope is that of the logarithms: 1 where
-the time is proportional to F. "peak" is the memory of the process.
+over the sweeps that follow the first two, in processor seconds of one thread; in all of them there are F
+factors of each order, the smoothing is chosen and no factor has been switched off yet. The slope is that
+of the logarithms: 1 where the time is proportional to F. "peak" is the memory of the process.
 
 Surfaces: the paper's estimation study (section 5.1: p = 5, ten surfaces, half as much signal as noise),
 `ahofm` with each F of --F against exact `ti`, one start each: mean squared error of a surface on a grid,
@@ -27,9 +27,10 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -49,30 +50,35 @@ STUDY_FEATURES = 5
 
 
 def time_sweeps(rows: int, features: int, order: int, rank: int, sweeps: int) -> dict[str, float]:
-    """Median seconds of a sweep, in this process, and its peak memory."""
-    import keras
-
+    """Median seconds of a sweep over F factors of each order, in this process, and its peak memory."""
     import ahofm_keras as ak
     import ahofm_keras.model  # with TensorFlow, before time is taken
+    from ahofm_keras.solvers.engine import Engine
     from ahofm_keras.solvers.settings import use_settings
+    from ahofm_keras.solvers.starts import draw_factors
 
-    class Clock(keras.callbacks.Callback):
-        seconds: Sequence[float] = ()
+    sweep, seconds = Engine.sweep, []
 
-        def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
-            self._start = time.process_time()
-
-        def on_epoch_end(self, epoch: int, logs: object = None) -> None:
-            self.seconds = [*self.seconds, time.process_time() - self._start]
+    def timed(engine: Any, state: Any, *arguments: Any, **options: Any) -> Any:
+        groups = engine.start().groups
+        if len(state.groups) < len(groups):  # a fit starts with one group of each order
+            state = draw_factors(replace(state, groups=groups), 0, engine.settings.start_variance)
+        start = time.process_time()
+        reached = sweep(engine, state, *arguments, **options)
+        seconds.append(time.process_time() - start)
+        return reached
 
     train = draw_rows(draw_truth(features, 0), rows, SIGNAL_TO_NOISE, 0)
     model = ak.AdditiveModel(f"y ~ ahofm(., D={order}, F={rank})", train, starts=1)
-    clock = Clock()
     # Sweeps of the start do not choose the smoothing: they are not what a fit is made of.
-    with use_settings(warm_up_sweeps=FIRST_SWEEPS), warnings.catch_warnings():
+    with (
+        use_settings(warm_up_sweeps=FIRST_SWEEPS, moves_off=("drop idle",)),
+        patch.object(Engine, "sweep", timed),
+        warnings.catch_warnings(),
+    ):
         warnings.simplefilter("ignore", ak.AhofmWarning)  # a few sweeps are no converged fit
-        model.fit(train, restarts=0, epochs=FIRST_SWEEPS + sweeps, verbose=0, callbacks=[clock])
-    return {"seconds": float(np.median(clock.seconds[FIRST_SWEEPS:])), "peak": peak_megabytes()}
+        model.fit(train, restarts=0, epochs=FIRST_SWEEPS + sweeps, verbose=0)
+    return {"seconds": float(np.median(seconds[FIRST_SWEEPS:])), "peak": peak_megabytes()}
 
 
 def in_own_process(*given: int) -> dict[str, Any]:
