@@ -186,11 +186,14 @@ class FeaturePool:
         # Means of the functions of each feature's basis and their second moments, for its margin.
         self.moments: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self._known: dict[tuple[Expression, Request], int] = {}
+        self._heaped: dict[Expression, tuple[float, ...]] = {}
 
     def position(self, expression: Expression, request: Request, spec: TermSpec) -> int:
         """Position of the feature in the pool, learning it where it is new."""
         if request.size is not None:  # whatever df it must reach
             request = replace(request, df=0.0, margins=1)
+        if request.atoms == "auto":  # a feature without any is the same as one that has none
+            request = replace(request, atoms=self._heaps(expression, spec))
         wider = self._at_least(expression, request)
         if wider is not None:
             return wider
@@ -201,6 +204,13 @@ class FeaturePool:
         self._orthogonal.append(orthogonal)
         self._known[expression, request] = len(self.features) - 1
         return len(self.features) - 1
+
+    def _heaps(self, expression: Expression, spec: TermSpec) -> tuple[float, ...]:
+        """Values of a feature that stand out, looked for once."""
+        if expression not in self._heaped:
+            values = feature_values(expression, self.columns, spec)
+            self._heaped[expression] = find_atoms(*_count_values(values))
+        return self._heaped[expression]
 
     def orthogonal(self, position: int) -> DemmlerReinsch:
         return self._orthogonal[position]
@@ -310,19 +320,12 @@ def _learn(
         distinct,
         orthogonal.rank,
     )
-    if atoms := _choose_atoms(expression, request, found, counts, spec):
+    if request.atoms:
+        assert not isinstance(request.atoms, str), "those that stand out are known"
+        atoms = check_atoms(request.atoms, found, expression, spec)
         feature = add_atoms(feature, atoms, found, counts, centred)
         gram, means = _gram(feature.basis, found, counts)
     return feature, orthogonal, (means, gram / len(values))
-
-
-def _choose_atoms(
-    expression: Expression, request: Request, values: np.ndarray, counts: np.ndarray, spec: TermSpec
-) -> tuple[float, ...]:
-    """The values that get a function of their own, from distinct ones and how many rows have each."""
-    if isinstance(request.atoms, str):
-        return find_atoms(values, counts)
-    return check_atoms(request.atoms, values, expression, spec) if request.atoms else ()
 
 
 def _warn_of_far_values(expression: Expression, values: np.ndarray) -> None:

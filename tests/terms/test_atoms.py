@@ -162,6 +162,8 @@ def test_terms_share_a_feature() -> None:
     design = fit("s(x, atoms=[0]) + ahofm(x, z)", DATA)
     assert [feature.basis.atoms for feature in design.features] == [(0.0,), ()]
     assert not fit("te(x, z)", DATA).features[0].atoms
+    # A feature without heaps is one feature, whether they were looked for or not.
+    assert len(fit("ti(z, hour, k=6, sp=1) + s(z, k=6)", DATA).features) == 2
     assert fit("te(x, z, atoms={'x': 'auto'})", DATA).features[0].atoms == 2
     assert fit("te(x, z, atoms=('auto', False))", DATA).features[0].atoms == 2
     assert not fit("s(x, sp=1)", DATA).features[0].atoms
