@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 # the usual value near it: of a rounded feature every value has many rows, and none stands out.
 _LEAST_ROWS = 30
 _LEAST_SHARE = 0.002
+# Where there are so few rows in all, values are not looked for: in interactions, errors rise with them.
+_FEW_ROWS = 2000
 _TIMES = 4.0
 # Values to either side that are near.
 _NEAR = 5
@@ -42,7 +44,7 @@ def find_atoms(values: np.ndarray, counts: np.ndarray) -> tuple[float, ...]:
         values: distinct values, rising.
         counts: how many rows have each.
     """
-    if len(values) < _LEAST_DISTINCT:
+    if len(values) < _LEAST_DISTINCT or counts.sum() < _FEW_ROWS:
         return ()
     least = max(_LEAST_ROWS, _LEAST_SHARE * counts.sum())
     found = [place for place in np.flatnonzero(counts >= least) if _stands_out(counts, int(place))]

@@ -19,7 +19,7 @@ def atoms(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_it_prints_a_line_for_each_fit(atoms: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    atoms.main(["--sets", "heaps:1500", "--seeds", "0", "--orders", "1"])
+    atoms.main(["--sets", "heaps:2000", "--seeds", "0", "--orders", "1"])
     lines = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
     assert [line[3] for line in lines] == ["20", "20", "data", "data"]
     assert [int(line[4]) > 0 for line in lines] == [False, True, False, True]

@@ -414,11 +414,11 @@ def test_without_matplotlib_the_extra_is_named(model, monkeypatch):
 
 def test_atoms_are_points_beside_the_curve(frame: pd.DataFrame) -> None:
     """Also at the end of the axis, where the curve goes on as if there were none."""
-    low = frame["x1"].min()
+    low = float(frame["x1"].min())
     x = np.where(frame["flag"], low, frame["x1"])
     noise = 0.3 * np.random.default_rng(0).normal(size=len(x))
     data = pd.DataFrame({"x3": x, "y": x + 3 * (x == low) + noise})
-    model = ak.AdditiveModel("y ~ s(x3)", data)
+    model = ak.AdditiveModel(f"y ~ s(x3, atoms=[{low!r}])", data)
     model.fit(data, verbose=0)
     assert model.design.features[0].basis.atoms == (low,)
     lines = {line.get_label(): line for line in ak.plot(model, "x3").lines}

@@ -49,6 +49,8 @@ FOUND = {
     "one heap": (heap(UNIFORM, {0.5: 0.1}), (0.5,)),
     "at the ends": (heap(UNIFORM, {0.0: 0.03, 1.0: 0.1}), (0.0, 1.0)),
     "far away": (heap(UNIFORM, {-999.0: 0.05}), (-999.0,)),
+    "few rows in all": (heap(UNIFORM[:1999], {0.5: 0.1}), ()),
+    "enough rows in all": (heap(UNIFORM[:2000], {0.5: 0.1}), (0.5,)),
     "too few rows": (heap(UNIFORM, {0.5: 0.0008}), ()),
     "whole years": (np.floor(RNG.uniform(18, 90, 10_000)), ()),
     "whole years of a bell": (np.round(RNG.normal(50, 12, 10_000)), ()),
