@@ -127,24 +127,6 @@ def combine(own: Functions, table: Array) -> Array:
     return ops.sum(ops.take(table, functions, axis=0) * values, axis=axis)
 
 
-def multiply(margins: Sequence[Functions], sizes: Sequence[int]) -> Functions:
-    """All products of one function of each margin: those of a tensor product in C order.
-
-    Args:
-        margins: functions `(W_j, n)` of each.
-        sizes: number of functions of each margin, M_j.
-
-    Returns:
-        Functions `(W_1 ... W_d, n)` of the product's M_1 ... M_d.
-    """
-    (functions, values), *others = margins
-    for (more, factors), size in zip(others, sizes[1:], strict=True):
-        count = functions.shape[0] * more.shape[0]
-        functions = ops.reshape(functions[:, None] * np.int32(size) + more[None], (count, -1))
-        values = ops.reshape(values[:, None] * factors[None], (count, -1))
-    return functions, values
-
-
 def with_constant(own: Functions) -> Functions:
     """The constant as the first function, before those `(W, n)` of a margin: `(1 + W, n)`."""
     functions, values = own

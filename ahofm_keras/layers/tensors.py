@@ -9,7 +9,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from ahofm_keras.layers.basis import Functions, combine, multiply, one_feature, with_constant
+from ahofm_keras.layers.basis import Functions, combine, one_feature, with_constant
 from ahofm_keras.layers.coordinates import count_wiggles
 from ahofm_keras.regularizers import QuadraticPenalty
 from ahofm_keras.tensors import margin_penalties, shape_coordinates
@@ -93,22 +93,24 @@ class TensorProduct(keras.layers.Layer):
         self.kernel.assign(np.where(used, values / np.where(used, self._speed, 1.0), 0.0))
 
     def call(self, bases: Sequence[Functions]) -> Array:
-        margins = [one_feature(bases, where) for where in self.features]
-        if not self.pure:
-            margins = [with_constant(own) for own in margins]
-        sizes = [len(transform) for transform in self._transforms]
-        return combine(multiply(margins, sizes), self.coefficients())[:, None]
+        total = self.kernel * ops.cast(self._speed, self.compute_dtype)
+        # From the last margin to the first, each is summed over as soon as its functions are known. Not
+        # in coefficients of products of basis functions: where no row is these are large, and cancel.
+        for margin in reversed(range(len(self.features))):
+            functions = self._functions(bases, margin)
+            width = functions.shape[0]
+            if margin == len(self.features) - 1:
+                total = ops.matmul(ops.reshape(total, (-1, width)), functions)
+            else:
+                total = ops.reshape(total, (total.shape[0] // width, width, -1))
+                total = ops.sum(total * functions[None], axis=1)
+        return ops.transpose(total)
 
-    def coefficients(self) -> Array:
-        """Coefficients of all products of basis functions, `(M_1 ... M_d,)`.
-
-        Of a `te()` each margin has the constant too, before its functions.
-        """
-        weights = self.kernel * ops.cast(self._speed, self.compute_dtype)
-        for transform in self._transforms:
-            # The first axis becomes the last: after all margins they are in their order again.
-            weights = ops.tensordot(weights, ops.cast(transform.T, self.compute_dtype), axes=(0, 0))
-        return ops.reshape(weights, (-1,))
+    def _functions(self, bases: Sequence[Functions], margin: int) -> Array:
+        """Functions u of a margin, `(r, n)`; of a `te()` with the constant."""
+        own = one_feature(bases, self.features[margin])
+        own = own if self.pure else with_constant(own)
+        return ops.transpose(combine(own, ops.cast(self._transforms[margin], self.compute_dtype)))
 
     def compute_output_shape(self, bases_shape: Any) -> tuple[int | None, int]:
         return (bases_shape[0][0][2], 1)

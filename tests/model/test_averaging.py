@@ -350,23 +350,23 @@ def test_few_rows_are_averaged_unless_the_user_follows_the_fit(
 def test_starts_are_added_until_they_agree(data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "ROWS_OF_STARTS", 40_000)
     monkeypatch.setattr(room, "MOST_STARTS", 9)
-    found = {}
-    for agreement in (1e9, 0.00005, 0.0):
-        model = ak.AdditiveModel(FORMULA, data)
+    found = {}  # the first two starts of seed 0 agree by chance
+    for agreement in (1e9, 0.0007, 0.0):
+        model = ak.AdditiveModel(FORMULA, data, seed=1)
         with use_settings(agreement=agreement):
             model.fit(data, verbose=0)
         found[agreement] = model.starts
-        if agreement == 0.00005:
-            fixed = ak.AdditiveModel(FORMULA, data, starts=9)
+        if agreement == 0.0007:
+            fixed = ak.AdditiveModel(FORMULA, data, seed=1, starts=9)
             # Up to nine starts pay for compiled loops, three do not: their sums round differently.
             with use_kernels("numpy"), use_settings(agreement=agreement):
-                model = ak.AdditiveModel(FORMULA, data)
+                model = ak.AdditiveModel(FORMULA, data, seed=1)
                 model.fit(data, verbose=0)
                 fixed.fit(data, restarts=model.starts - 1, verbose=0)
             for kind in ({"type": "link"}, {"interval": 0.9}):
                 np.testing.assert_array_equal(model.predict(data, **kind), fixed.predict(data, **kind))
     assert found[1e9] == 2
-    assert 2 < found[0.00005] < 9
+    assert 2 < found[0.0007] < 9
     assert found[0.0] == 9
 
 

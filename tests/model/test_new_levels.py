@@ -112,8 +112,11 @@ def test_levels_of_the_training_data_are_as_before(
     config = layer.get_config()
     config["linear"] = [{**entry, "eigenvalues": None} for entry in config["linear"]]
     without = Posterior.from_config({**config, "name": "without"})
-    bases = [np.zeros((1, 8, 2)), np.zeros((1, GROUPS, 2))]
-    bases[0][0, 3], bases[1][0, 7, 0] = 1.0, 1.0  # one row of a level that was seen, one of none
+    # One row of a level that was seen, one of none; both have the fourth function of the smooth.
+    bases = [
+        (np.full((1, 1, 2), 3, "int32"), np.ones((1, 1, 2))),
+        (np.array([[[7, 0]]], "int32"), np.array([[[1.0, 0.0]]])),
+    ]
     without.build()
     without.set_weights(layer.get_weights())
     before, after = (np.asarray(own(bases))[:, 0] for own in (without, layer))
