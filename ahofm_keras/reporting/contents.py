@@ -95,7 +95,7 @@ def _margin(
     return {
         **entry,
         "se": pack(uncertainty.standard_errors((place,), [grid]), "f4"),
-        "atoms_se": atoms.tolist(),
+        "atoms_se": pack(atoms, "f4"),
     }
 
 

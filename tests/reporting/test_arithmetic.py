@@ -17,6 +17,7 @@ from ahofm_keras.decomposition.read_rows import functions_on
 from ahofm_keras.families import LINKS
 from ahofm_keras.reporting import arithmetic
 from ahofm_keras.reporting.contents import collect
+from ahofm_keras.reporting.encoding import unpack
 from tests.decomposition.conftest import build
 from tests.reporting import mirror
 
@@ -255,4 +256,8 @@ def test_scripts_know_atoms(frame: pd.DataFrame, run_script: Run) -> None:
     assert moved[0] == 0.1
     assert 0 < abs(moved[1] - 0.3) < 1e-6
     errors = ak.effect(model, "x1").atoms.se
-    np.testing.assert_allclose(contents["margins"][0]["atoms_se"], errors, rtol=1e-6)
+    packed = contents["margins"][0]
+    np.testing.assert_allclose(unpack(packed["atoms_se"]), errors, rtol=1e-6)
+    # The page unpacks whatever a margin has.
+    for margin in contents["margins"]:
+        assert all(value is None or {"shape"} < set(value) for value in margin.values())
