@@ -11,6 +11,7 @@ change. Figures that differ by less stay, unless they are to agree with each oth
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -69,15 +70,22 @@ def save_picture(path: Path) -> None:
 
 
 def main(names: list[str], exact: bool) -> None:
-    """Refresh the pages of these names, or all; each in a folder of its own."""
-    home = Path.cwd()
-    for page in PAGES:
-        if (not names or page.stem in names) and read_examples(page):
-            with tempfile.TemporaryDirectory() as folder:
-                os.chdir(folder)
-                refresh(page, exact)
-                os.chdir(home)
-            print(page.name)
+    """Refresh the pages of these names, or all; each in a process of its own.
+
+    A page may register a term or a family, which the messages on others would then name.
+    """
+    pages = [page for page in PAGES if (not names or page.stem in names) and read_examples(page)]
+    if len(pages) > 1:
+        for page in pages:
+            options = ["--exact"] if exact else []
+            subprocess.run([sys.executable, __file__, page.stem, *options], check=True)
+        return
+    for page in pages:
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            refresh(page, exact)
+            os.chdir(DOCS)
+        print(page.name, flush=True)
 
 
 if __name__ == "__main__":
