@@ -20,6 +20,7 @@ from ahofm_keras.decomposition.groups import read_groups
 from ahofm_keras.decomposition.variances import order_variance, subset_variances
 from ahofm_keras.errors import DataError, NotFittedError
 from ahofm_keras.model import AdditiveModel
+from ahofm_keras.model.parameters import ParameterView
 from ahofm_keras.moments import elementary_symmetric
 from ahofm_keras.terms import Group, Margin, Margins, Variable
 from ahofm_keras.terms.groups import Subset
@@ -279,8 +280,14 @@ def check_readable(model: Any) -> None:
         DataError: not one of our models, or one without margins.
         NotFittedError: a model that was never fitted.
     """
-    if not isinstance(model, AdditiveModel):
+    if not isinstance(model, AdditiveModel | ParameterView):
         raise DataError(f"An `AdditiveModel` is needed. Received: {type(model).__name__}.")
+    if len(model.design.predictors) > 1:
+        listed = ", ".join(f"`{name}`" for name in model.design.predictors)
+        raise DataError(
+            "The model has several predictors, which are read one at a time: "
+            f"`model.parameter(name)`, of {listed}."
+        )
     if not model.is_fitted:
         raise NotFittedError("The model is not fitted: call `model.fit(data)` first.")
     if model.design.margins is None:

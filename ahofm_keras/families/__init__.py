@@ -5,6 +5,22 @@ from ahofm_keras.families.gaussian import Gaussian  # isort: skip
 from ahofm_keras.families.binary import Bernoulli  # isort: skip
 from ahofm_keras.families.counts import Poisson  # isort: skip
 from ahofm_keras.families.positive import Gamma  # isort: skip
+from ahofm_keras.families.gaussian_ls import GaussianLS  # isort: skip
+from ahofm_keras.families.gamma_ls import GammaLS  # isort: skip
+from ahofm_keras.families.student_t import StudentT  # isort: skip
+from ahofm_keras.families.laplace import Laplace  # isort: skip
+from ahofm_keras.families.logistic import Logistic  # isort: skip
+from ahofm_keras.families.lognormal import LogNormal  # isort: skip
+from ahofm_keras.families.inverse_gaussian import InverseGaussian  # isort: skip
+from ahofm_keras.families.weibull import Weibull  # isort: skip
+from ahofm_keras.families.beta import Beta  # isort: skip
+from ahofm_keras.families.negative_binomial import NegativeBinomial  # isort: skip
+from ahofm_keras.families.tweedie import Tweedie  # isort: skip
+from ahofm_keras.families.zero_inflated import (  # isort: skip
+    HurdlePoisson,
+    ZeroInflatedNegativeBinomial,
+    ZeroInflatedPoisson,
+)
 from ahofm_keras.families.base import Family
 from ahofm_keras.families.exponential import ExponentialFamily
 from ahofm_keras.families.links import LINKS, Link
@@ -15,14 +31,28 @@ __all__ = [
     "FAMILIES",
     "LINKS",
     "Bernoulli",
+    "Beta",
     "Deviance",
     "ExponentialFamily",
     "Family",
     "Gamma",
+    "GammaLS",
     "Gaussian",
+    "GaussianLS",
     "HalfDeviance",
+    "HurdlePoisson",
+    "InverseGaussian",
+    "Laplace",
     "Link",
+    "LogNormal",
+    "Logistic",
+    "NegativeBinomial",
     "Poisson",
+    "StudentT",
+    "Tweedie",
+    "Weibull",
+    "ZeroInflatedNegativeBinomial",
+    "ZeroInflatedPoisson",
     "get_family",
     "register_family",
 ]

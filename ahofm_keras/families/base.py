@@ -44,9 +44,12 @@ class Family:
         links: parameter -> names of the links it may have, the default first.
         parameters: parameter -> its link, in order.
         support_text: the values that the response may take, in words.
+        aliases: what other packages call parameters -> what they are called here.
         bounds: closed interval that holds these values.
         dispersion_known: whether the dispersion is 1; else it is estimated.
         discrete: whether the response is a whole number.
+        with_dispersion: name of the family that has a parameter in the place of a dispersion that is
+            estimated on the side.
         binary: whether it is 0 or 1, so that its mean is a probability.
         constant_variance: whether the variance is that of every mean.
         least_slope: slope and variance stay above this in a fit: a row of a mean at the edge of the
@@ -59,9 +62,11 @@ class Family:
     name: ClassVar[str]
     links: ClassVar[Links]
     support_text: ClassVar[str]
+    aliases: ClassVar[Mapping[str, str]] = {}
     bounds: ClassVar[tuple[float, float]] = (-inf, inf)
     dispersion_known: ClassVar[bool] = True
     discrete: ClassVar[bool] = False
+    with_dispersion: ClassVar[str | None] = None
     binary: ClassVar[bool] = False
     constant_variance: ClassVar[bool] = False
     least_slope: ClassVar[float] = 1e-10
@@ -129,6 +134,12 @@ class Family:
         links = {parameter: link.name for parameter, link in self.parameters.items()}
         shown = {"link": self.link if len(links) == 1 else links, **self.options()}
         return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in shown.items())})"
+
+    # Parameters ---------------------------------------------------------------------------------
+
+    def own_parameter(self, name: str) -> str | None:
+        """The family's own name of a parameter, which other packages may call otherwise."""
+        return name if name in self.parameters else self.aliases.get(name)
 
     # Links --------------------------------------------------------------------------------------
 
@@ -253,6 +264,31 @@ class Family:
         """The dispersion from a sum of squares (or deviances) and its degrees of freedom; 1 if known."""
         return 1.0 if self.dispersion_known else max(squares / degrees, _LEAST_DISPERSION)
 
+    # Several parameters -------------------------------------------------------------------------
+
+    def log_constant(self, y: np.ndarray) -> np.ndarray:
+        """The terms of y alone that `log_density` leaves out; here none."""
+        return np.zeros_like(y, dtype=float)
+
+    def distribution_of(self, parameters: Parameters) -> Any:
+        """The response's distribution, with SciPy's methods; here by mean and dispersion."""
+        mean = parameters[next(iter(self.parameters))]
+        return self.distribution(mean, parameters.get("dispersion", 1.0))
+
+    def mean_of(self, parameters: Parameters) -> np.ndarray:
+        """Of the response."""
+        return np.asarray(self.distribution_of(parameters).mean())
+
+    def start_values(self, y: np.ndarray, weight: np.ndarray | None = None) -> dict[str, float]:
+        """Rough parameters of the model without terms, inside their ranges; here the mean."""
+        if len(self.links) > 1:
+            raise NotImplementedError(f"The {self.name} family has no start of its parameters.")
+        return {next(iter(self.links)): float(np.average(y, weights=weight))}
+
+    def crps(self, y: np.ndarray, parameters: Parameters) -> np.ndarray:
+        """Continuous ranked probability score of each row: the smaller, the better."""
+        raise NotImplementedError(f"The {self.name} family has no closed form of the CRPS.")
+
     # Response and start -------------------------------------------------------------------------
 
     def support(self, y: np.ndarray) -> np.ndarray:
@@ -272,6 +308,14 @@ class Family:
     def advice(self, y: np.ndarray) -> str | None:
         """What to consider where the response can be had, but looks like that of another family."""
         return None
+
+    def average(self, y: np.ndarray) -> float:
+        """Of the response."""
+        return float(np.mean(y))
+
+    def residual(self, y: np.ndarray, mean: np.ndarray) -> np.ndarray:
+        """How far each response is from its mean."""
+        return y - mean
 
     def rough_mean(self, y: np.ndarray, average: float) -> np.ndarray:
         """A mean of each row to start a fit from, inside the range of the link."""

@@ -21,6 +21,12 @@ class ExponentialFamily(Family):
         """Half the unit deviance."""
         return self.unit_deviance(y, parameters["mean"], xp) / 2
 
+    def log_constant(self, y: np.ndarray) -> np.ndarray:
+        """What SciPy's density at dispersion 1 has besides, where the mean is the response."""
+        distribution = self.distribution(y, 1.0)
+        log = distribution.logpmf if self.discrete else distribution.logpdf
+        return np.asarray(log(y) - self.log_density(y, {"mean": y}, np))
+
     def score(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
         """(y - mean) / variance."""
         mean = parameters["mean"]

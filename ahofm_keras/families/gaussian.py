@@ -26,6 +26,7 @@ class Gaussian(ExponentialFamily):
     dispersion_known = False
     constant_variance = True
     least_slope = 0.0
+    with_dispersion = "gaussian_ls"
 
     def unit_deviance(self, y: Array, mean: Array, xp: Namespace = np) -> Array:
         return (y - mean) ** 2

@@ -19,6 +19,8 @@ LARGEST_LOG = 300.0
 _LEAST_PREDICTOR = 1e-70
 # The normal density is 0 in float64 a little further out.
 _LARGEST_PROBIT = 38.0
+# Between these are powers between 1 and 2: at 1 and 2 themselves there is another distribution.
+_POWERS = (1.01, 1.99)
 
 
 @dataclass(frozen=True)
@@ -186,6 +188,32 @@ LINKS: dict[str, Link] = {
             sentence="The parts add up to the square root of the prediction.",
             sum_label="Sum (square root)",
             scale="the square root of {response}",
+        ),
+        Link(
+            "log_above_2",
+            lambda mean, xp: xp.log(mean - 2),
+            lambda eta, xp: 2 + _exp(eta, xp),
+            _exp,
+            range=(2, inf),
+            sentence=(
+                "The parts add up to the logarithm of what a parameter has above 2, so each of them "
+                "multiplies that."
+            ),
+            sum_label="Sum (log of what is above 2)",
+            scale="log ({response} - 2)",
+        ),
+        Link(
+            "logit_1_2",
+            lambda mean, xp: xp.log((mean - _POWERS[0]) / (_POWERS[1] - mean)),
+            lambda eta, xp: _POWERS[0] + (_POWERS[1] - _POWERS[0]) * _logistic(eta, xp),
+            lambda eta, xp: (_POWERS[1] - _POWERS[0]) * _logistic_derivative(eta, xp),
+            range=(1.01, 1.99),
+            sentence=(
+                "The parts add up to log-odds, which become a number between 1 and 2: 0 is 1.5, what is "
+                "above it is nearer to 2."
+            ),
+            sum_label="Sum (log-odds between 1 and 2)",
+            scale="the log-odds of {response} between 1 and 2",
         ),
     )
 }

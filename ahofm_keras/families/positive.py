@@ -29,6 +29,7 @@ class Gamma(ExponentialFamily):
     bounds = (0, inf)
     dispersion_known = False
     least_slope = 0.0
+    with_dispersion = "gamma_ls"
     result_label = "Expected"
 
     def unit_deviance(self, y: Array, mean: Array, xp: Namespace = np) -> Array:

@@ -18,14 +18,15 @@ from ahofm_keras.model.encoding import Encoder
 from ahofm_keras.model.fit_result import FitResult, Sample
 from ahofm_keras.model.fit_state import FitState
 from ahofm_keras.model.fitting import FitRequest, run_fit
-from ahofm_keras.model.graph import build_graph, build_posterior
+from ahofm_keras.model.graph import build_graph, build_posteriors
 from ahofm_keras.model.learning import learn_state
 from ahofm_keras.model.methods import ReadingMethods
+from ahofm_keras.model.parameters import view_parameter
 from ahofm_keras.model.reading import read_inputs
 from ahofm_keras.model.row_reader import RowReader
 from ahofm_keras.model.starts import AUTO, make_room
 from ahofm_keras.model.streams import own_errors
-from ahofm_keras.model.units import Units
+from ahofm_keras.model.units import Units, read_units
 from ahofm_keras.serving import export_saved_model
 from ahofm_keras.solvers.choice import can_have_posterior
 from ahofm_keras.solvers.posterior import forget_posterior
@@ -39,7 +40,8 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
     """A generalized additive model with smooth interactions of any order, as a Keras model.
 
     Args:
-        formula: e.g. `"y ~ s(x1) + ahofm(x1, x2, x3, D=3, F=5, df=15)"`.
+        formula: e.g. `"y ~ s(x1) + ahofm(x1, x2, x3, D=3, F=5, df=15)"`; or one per parameter of the
+            family, `{"loc": "y ~ ahofm(., D=2)", "scale": "~ s(x1)"}`: others are constant.
         data: data frame or dict of columns that knots, levels, centring and penalties are learned
             from; not kept. Without the response among them its units are learned in the first fit.
         family: `"gaussian"`, `"bernoulli"`, `"poisson"` or `"gamma"`; with another link than its usual
@@ -69,7 +71,7 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
 
     def __init__(
         self,
-        formula: str,
+        formula: str | Mapping[str, str],
         data: Any = None,
         family: str | Family | type[Family] = "gaussian",
         *,
@@ -85,9 +87,9 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
         family = get_family(family)
         if state is None:
             state = learn_state(formula, data, family, df_kind, extrapolation)
+        family = get_family(state.get("family", family))
         design = Design.from_json(state["design"])
         room = make_room(design, state.get("starts", starts))
-        shift, scale = (0.0 if state[unit] is None else state[unit] for unit in ("shift", "scale"))
         super().__init__(name=name, autocast=False, **kwargs)  # columns keep their digits
         self.formula = state["formula"]
         self.family = family
@@ -96,18 +98,18 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
         self.extrapolation = extrapolation
         self.seed = seed
         self.room = room
-        self._graph = graph = build_graph(design, family, shift, scale, seed, room)
+        self._graph = graph = build_graph(design, family, read_units(state, design), seed, room)
         inputs = {tensor.name: tensor for tensor in graph.inputs.values()}
         self.network = keras.Model(inputs, graph.response, name=f"{name}_network")
-        posterior = build_posterior(graph, design, room) if can_have_posterior(design) else (None, None)
-        self.posterior: Posterior | None = posterior[0]
+        posteriors = build_posteriors(graph, design, room) if can_have_posterior(design) else {}
+        self.posteriors: dict[str, Posterior] = {name: own for name, (own, _) in posteriors.items()}
         names = dict.fromkeys(order.name for order in design.orders)
         interactions = [self.get_layer(name) for name in names]
         last = FitResult.from_json(state["fit"]) if state.get("fit") else None
-        self._fits = FitState(self.fitted_layers(), interactions, self.posterior, last)
+        self._fits = FitState(self.fitted_layers(), interactions, list(self.posteriors.values()), last)
         response = Expression.from_json(state["response"])
         self._reader = RowReader(design, self.family, response, extrapolation, Encoder(graph))
-        self._outputs = predicting.Outputs(graph, design, posterior, self._fits.in_use)
+        self._outputs = predicting.Outputs(graph, design, posteriors, self._fits.in_use)
         self.built = True
         self.compile()
 
@@ -117,9 +119,23 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
         return self._reader.response
 
     @property
+    def posterior(self) -> Posterior | None:
+        """That of the first predictor, which is the only one of most models."""
+        return next(iter(self.posteriors.values()), None)
+
+    @property
     def has_posterior(self) -> bool:
         """Whether a posterior of the weights is known, from a fit or a file."""
-        return self.posterior is not None and self.posterior.is_known
+        return bool(self.posteriors) and all(own.is_known for own in self.posteriors.values())
+
+    def parameter(self, name: str | None = None) -> Any:
+        """One predictor, to read as a model of its own: `model.parameter("scale").effects()`.
+
+        Args:
+            name: of the family's parameter, by default its first; of a model with one predictor that is
+                the model.
+        """
+        return view_parameter(self, name)
 
     @property
     def starts(self) -> int:
@@ -147,7 +163,10 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
 
     def fitted_layers(self) -> list[keras.Layer]:
         """The layers whose weights a fit sets."""
-        named = [self.predictor, *(self.get_layer(name) for name in self._graph.contributions)]
+        named = [
+            *self.predictors.values(),
+            *(self.get_layer(name) for name in self._graph.contributions),
+        ]
         # A term may have several layers; only the last has its name.
         return list(dict.fromkeys([*named, *(own for own in self.network.layers if own.weights)]))
 
@@ -162,8 +181,9 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> keras.Layer:
         """A layer of the network, by name or index; the posterior by name."""
-        if self.posterior is not None and name == self.posterior.name:
-            return self.posterior
+        own = next((own for own in self.posteriors.values() if own.name == name), None)
+        if own is not None:
+            return own
         return self.network.get_layer(name, index)
 
     def summary(self, *args: Any, expand_nested: bool = True, **kwargs: Any) -> None:
@@ -310,6 +330,7 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
         interval: float | None = None,
         method: str = "posterior",
         calibration: Any = None,
+        q: Any = None,
     ) -> Any:
         """Predict.
 
@@ -319,6 +340,10 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
                 term (an order of an `ahofm`), whose sum with `model.intercept` (also in the frame's
                 `attrs`) and the offset is the link. With interactions the last column, `(limit)`, is
                 what holds the smooth terms within the range of their sum on the training rows.
+                `"parameters"`: a frame with each parameter of the response's distribution;
+                `"distribution"`: that distribution (`mean`, `var`, `cdf`, `quantile`, `sample`,
+                `log_prob`, `interval`, `crps`); `"quantile"`: its quantiles at `q`. Where there are
+                several predictors, `"link"` is a frame of all.
             interval: level of intervals, e.g. 0.95. With `type="response"` a frame comes back with
                 `mean`, `lower` and `upper` (credible band of the mean), `predictive_lower` and
                 `predictive_upper` (interval of a new response); with `type="link"` one with `link`,
@@ -327,12 +352,13 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
                 approximation at the weights of another; or `"conformal"`, predictive intervals that
                 hold whatever the response follows, from rows that the model was not fitted to.
             calibration: such rows for `"conformal"`: data with the response, `(x, y)`, `(x, y, weight)`.
+            q: probabilities between 0 and 1, for `type="quantile"`.
 
         Returns:
-            `(n,)` array, or a data frame.
+            `(n,)` array, a data frame, or a distribution.
         """
         request = predicting.PredictRequest(
-            x, batch_size, verbose, steps, callbacks, type, interval, method, calibration
+            x, batch_size, verbose, steps, callbacks, type, interval, method, calibration, q
         )
         return predicting.run_predict(self, self._reader, self._outputs, request, super().predict)
 

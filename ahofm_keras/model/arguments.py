@@ -23,7 +23,8 @@ def check_order(formula: Any, data: Any, family: Any) -> None:
         DataError: with the call that was meant, where rows stand in the place of the formula (as in
             `fit(X, y)` of other libraries), or a response in that of the family.
     """
-    if isinstance(formula, str):
+    by_parameter = isinstance(formula, Mapping) and all(isinstance(t, str) for t in formula.values())
+    if isinstance(formula, str) or by_parameter:
         if hasattr(family, "shape"):
             raise DataError(
                 "The response is a column of the data, which the formula names: `AdditiveModel(formula, "

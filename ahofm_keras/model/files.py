@@ -29,6 +29,7 @@ def state_of(model: Any, fit: Any) -> dict[str, Any]:
         fit: its last fit, as JSON.
     """
     known = model.scale > 0
+    units = {name: (float(own.shift), float(own.scale)) for name, own in model.predictors.items()}
     return {
         "formula": model.formula,
         "response": model.response.to_json(),
@@ -36,6 +37,7 @@ def state_of(model: Any, fit: Any) -> dict[str, Any]:
         "design": json.loads(json.dumps(model.design.to_json())),
         "shift": model.shift if known else None,
         "scale": model.scale if known else None,
+        **({"units": units if known else None} if len(units) > 1 else {}),
         "starts": model.room,
         "fit": fit,
     }

@@ -130,7 +130,7 @@ def measure_fit(model: Any, rows: Rows) -> dict[str, Any]:
     family: Family = model.family
     weighted = {"rows": len(rows), "weighted": rows.weight is not None}
     if len(model.design.predictors) > 1:
-        return weighted  # a mean alone has neither deviance nor likelihood
+        return weighted | _measure_several(model, rows)
     mean = _means(model, rows)
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight
     deviance = float(family.unit_deviance(rows.y, mean, np) @ weight)
@@ -144,6 +144,25 @@ def measure_fit(model: Any, rows: Rows) -> dict[str, Any]:
         "dispersion": dispersion,
         "log_likelihood": family.log_likelihood(rows.y, mean, dispersion, weight),
         "edf": edf,
+    }
+
+
+def _measure_several(model: Any, rows: Rows) -> dict[str, Any]:
+    """The same of several predictors, whose deviance is minus twice the log-likelihood."""
+    family: Family = model.family
+    weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+    constant = family.log_constant(rows.y)
+    start = {name: np.full(len(rows), value) for name, value in family.start_values(rows.y).items()}
+    fitted = family.named(_means(model, rows))
+    likelihood, null = (
+        float((family.log_density(rows.y, own, np) + constant) @ weight) for own in (fitted, start)
+    )
+    return {
+        "deviance": -2 * likelihood,
+        "null_deviance": -2 * null,
+        "dispersion": 1.0,
+        "log_likelihood": likelihood,
+        "edf": degrees_of_freedom(model),
     }
 
 
@@ -167,8 +186,8 @@ def degrees_of_freedom(model: Any) -> float | None:
     """Effective degrees of freedom of all blocks, where the model has a posterior."""
     if not model.has_posterior:
         return None
-    layer = model.posterior
-    parts = [np.asarray(layer.linear_edf), *map(np.asarray, layer.factor_edf)]
+    layers = model.posteriors.values()
+    parts = [np.asarray(own) for layer in layers for own in (layer.linear_edf, *layer.factor_edf)]
     return float(sum(part.sum() for part in parts))
 
 

@@ -19,7 +19,7 @@ class FitState:
     Args:
         fitted: the layers whose weights a fit sets.
         interactions: those of them that have room for further factors.
-        posterior: of the model, or None.
+        posteriors: of the model's predictors.
         last: the fit that a file tells of, or None.
     """
 
@@ -27,12 +27,12 @@ class FitState:
         self,
         fitted: list[keras.Layer],
         interactions: list[Any],
-        posterior: Posterior | None,
+        posteriors: list[Posterior],
         last: FitResult | None,
     ) -> None:
         self.fitted = fitted
         self._interactions = interactions
-        self._posterior = posterior
+        self._posteriors = posteriors
         self._last = last
         self._sample: Sample | None = None
         self._traced: dict[str, tuple[int, ...]] = {}
@@ -45,8 +45,7 @@ class FitState:
     @property
     def is_fitted(self) -> bool:
         """Whether the weights are others than these; a posterior comes with weights of a fit only."""
-        known = self._posterior is not None and self._posterior.is_known
-        return known or self.weights_hash() != self._start
+        return any(own.is_known for own in self._posteriors) or self.weights_hash() != self._start
 
     def weights_hash(self) -> str:
         """A short text that differs where weights do."""
@@ -80,9 +79,7 @@ class FitState:
     @property
     def starts(self) -> int:
         """Number of fits whose factors the model has, side by side."""
-        if self._posterior is not None and self._posterior.is_known:
-            return int(self._posterior.fits)
-        return 1
+        return max((int(own.fits) for own in self._posteriors if own.is_known), default=1)
 
     def in_use(self) -> tuple[Any, ...]:
         """Of each layer that has room for more factors: it leaves others out of what it computes."""
@@ -94,7 +91,7 @@ class FitState:
             layer.refresh()
 
     def _with_room(self) -> list[Any]:
-        return self._interactions + ([] if self._posterior is None else [self._posterior])
+        return self._interactions + self._posteriors
 
     def is_traced_anew(self, function: str) -> bool:
         """Whether other factors are in use than when a function was traced last; it is traced now."""

@@ -33,9 +33,10 @@ from ahofm_keras.model.starts import check_room, most_starts
 from ahofm_keras.model.streams import own_errors
 from ahofm_keras.solvers import AUTO, SOLVERS, FitJob, choose_solver
 from ahofm_keras.solvers.choice import MINI_BATCHES, check_solver
-from ahofm_keras.solvers.job import ASTRAY, Rows, is_no_worse
+from ahofm_keras.solvers.job import ASTRAY, Outcome, Rows, is_no_worse
 from ahofm_keras.solvers.laplace import can_have_laplace, write_laplace
 from ahofm_keras.solvers.posterior import forget_posterior
+from ahofm_keras.solvers.predictors import each_predictor, fit_predictors
 
 VALIDATION_SHARE = 0.15
 VARIATIONAL = "variational"
@@ -128,7 +129,7 @@ def run_fit(
     job = make_job(training, validation, request, model, solver)
     if not request.trains:
         with own_errors():
-            return SOLVERS[solver](model, job).history
+            return _solve(model, job, solver).history
     mark = hash_rows(rows, request.class_weight) if isinstance(rows, Rows) else None
     with _interruptions_noted(model, fits, solver, mark):
         _look_back(model, fits, mark, request, solver)
@@ -150,12 +151,12 @@ def _run(
     began = time.perf_counter()
     with noting() as notes, own_errors():
         with without_limits(model, fits):
-            outcome = SOLVERS[solver](model, job)
+            outcome = _solve(model, job, solver)
             learn_limits(model, job)
         if solver == VARIATIONAL:
             _warn_of_saturation(outcome.history, job.training)
         elif laplace:
-            write_laplace(model, job)
+            each_predictor(model, job, write_laplace)
         seconds = time.perf_counter() - began
         figures = measure_fit(model, job.training) if isinstance(job.training, Rows) else {}
         converged = outcome.converged and (
@@ -170,6 +171,12 @@ def _run(
     sample = reader.sample(request.x, request.y, request.sample_weight, request.seed)
     model.keep_fit(result, sample)
     return outcome.history
+
+
+def _solve(model: Any, job: FitJob, solver: str) -> Outcome:
+    if solver == MINI_BATCHES or len(model.design.predictors) == 1:
+        return SOLVERS[solver](model, job)
+    return fit_predictors(model, job, SOLVERS[solver])
 
 
 def _source_of_posterior(model: Any, solver: str) -> str | None:

@@ -33,6 +33,7 @@ from ahofm_keras.transforms import Expression
 
 # Between the seeds of terms with random weights.
 _SEED_STEP = 1000
+POSTERIOR = "posterior"
 _DTYPES = {"number": "float64", "text": "string", "boolean": "bool"}
 
 Tensor = Any
@@ -136,9 +137,21 @@ class Graph:
 
 
 def build_graph(
-    design: Design, family: Family, shift: float, scale: float, seed: int, starts: int = 1
+    design: Design,
+    family: Family,
+    units: Mapping[str, tuple[float, float]],
+    seed: int,
+    starts: int = 1,
 ) -> Graph:
-    """Connect the layers of all terms; interactions have room for the factors of some starts."""
+    """Connect the layers of all terms.
+
+    Args:
+        design: of the model.
+        family: of the response.
+        units: shift and scale of each predictor, by parameter of the family.
+        seed: of random weights.
+        starts: of how many fits there is room for the factors.
+    """
     inputs = _inputs(design)
     taken = {tensor.name for tensor in inputs.values()} | {term.name for term in design.terms}
     free = partial(_free_name, taken=taken)
@@ -161,10 +174,9 @@ def build_graph(
             limit = RangeLimit(name=free(f"limit{suffix}"))
             limits[name] = limit, limit([parts[term] for term in parts if term in held])
             summed.append(limits[name][1][:, :1])
-        # Only the first, which is that of the mean, has the response's shift and scale.
-        units = (0.0, 1.0) if predictors else (shift, scale)
-        unit = family.dispersion_unit(*units) if units[1] else 1.0
-        layer = Predictor(*units, own.intercept, unit, name=free(f"predictor{suffix}"))
+        shift, scale = units[name]
+        unit = family.dispersion_unit(shift, scale) if scale and len(units) == 1 else 1.0
+        layer = Predictor(shift, scale, own.intercept, unit, name=free(f"predictor{suffix}"))
         predictors[name] = layer
         links[name] = layer(summed or [_nothing(encoders)], offset)
     several = list(links.values()) if len(links) > 1 else next(iter(links.values()))
@@ -288,13 +300,27 @@ def count_posterior(design: Design) -> int:
     return total
 
 
-def build_posterior(graph: Graph, design: Design, starts: int) -> tuple[Posterior, Tensor]:
+def build_posteriors(graph: Graph, design: Design, starts: int) -> dict[str, tuple[Posterior, Tensor]]:
+    """The posterior of each predictor, by parameter of the family; predictors are independent there."""
+    single = len(design.predictors) == 1
+    return {
+        name: build_posterior(
+            graph, design.part(name), starts, POSTERIOR if single else f"{POSTERIOR}_{name}"
+        )
+        for name in design.predictors
+    }
+
+
+def build_posterior(
+    graph: Graph, design: Design, starts: int, name: str = POSTERIOR
+) -> tuple[Posterior, Tensor]:
     """The layer that holds the posterior of all coefficients, and the variance of the predictor.
 
     Args:
         graph: of the model.
-        design: of the model.
+        design: of one predictor.
         starts: of how many fits there is room for the factors.
+        name: of the layer.
     """
     layout, means = design.layout.only, design.function_means()
     interactions = [
@@ -306,7 +332,7 @@ def build_posterior(graph: Graph, design: Design, starts: int) -> tuple[Posterio
         [span.block.describe(graph.bases.place) for span in layout.spans],
         interactions,
         max((order.groups for order in design.with_starts(starts).orders), default=1),
-        name="posterior",
+        name=name,
     )
     return layer, layer(graph.bases.tensors, graph.columns)
 

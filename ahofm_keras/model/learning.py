@@ -13,9 +13,10 @@ from threadpoolctl import threadpool_limits
 from ahofm_keras.data import ROWS, TEXT, column_names, kind_of, read_columns, read_levels
 from ahofm_keras.errors import DataError, warn
 from ahofm_keras.families import Family
-from ahofm_keras.formula import Formula, parse_formula
+from ahofm_keras.formula import Formula
+from ahofm_keras.model.formulas import read_formulas
 from ahofm_keras.model.reading import learn_response, read_response_columns
-from ahofm_keras.terms import fit_terms
+from ahofm_keras.terms import Design, fit_terms
 from ahofm_keras.transforms import Expression, quote_column
 
 # Fewer rows may agree by chance.
@@ -27,27 +28,30 @@ _MOSTLY = 0.8
 
 
 def learn_state(
-    formula: str, data: Any, family: Family, df_kind: str, extrapolation: str
+    formula: str | Mapping[str, str], data: Any, family: Family, df_kind: str, extrapolation: str
 ) -> dict[str, Any]:
     """Everything that the training data teaches.
 
     Args:
-        formula: text.
+        formula: text, or one per parameter of the family.
         data: data frame or dict of columns.
         family: of the response.
         df_kind: definition of degrees of freedom.
         extrapolation: outside the training range.
 
     Returns:
-        A dict with the `formula` with `.` written out, the `response` expression, the `design`, and
-        `shift` and `scale`, between which and the response's own units the predictor translates; None
+        A dict with the `family`, the `formula` with `.` written out (of several parameters a dict), the
+        `response` expression, the `design`, and of the first predictor `shift` and `scale`, between
+        which and the response's own units it translates, of others both in `units`, by parameter; None
         where the data has no response.
     """
     if data is None:
         raise DataError("`AdditiveModel` needs data to learn its bases from: pass `data=`.")
-    parsed = parse_formula(formula, column_names(data))
+    family, formulas = read_formulas(formula, family, column_names(data))
+    parsed = next(iter(formulas.values()))
+    names = dict.fromkeys(name for own in formulas.values() for name in own.columns())
     # A model of the intercept alone reads no column, but has to know how many rows there are.
-    columns = read_columns(data, parsed.columns() or [ROWS])
+    columns = read_columns(data, list(names) or [ROWS])
     kinds = {name: kind_of(values) for name, values in columns.items()}
     response, y = parsed.response, None
     if set(response.columns()) <= set(column_names(data)):
@@ -55,34 +59,60 @@ def learn_state(
         rows = len(next(iter(columns.values()), y))
         if len(y) != rows:
             raise DataError(f"The response has {len(y)} values, the data {rows} rows.")
-        warn_of_response(parsed, data, response, y, family)
-    _warn_of_offsets_as_features(parsed)
+        for own in formulas.values():
+            warn_of_response(own, data, response, y, family)
     levels = read_levels(data, columns)
-    _warn_of_numbers_as_texts(parsed, {name: columns[name] for name in columns if name not in levels})
+    for own in formulas.values():
+        _warn_of_offsets_as_features(own)
+        plain = {name: columns[name] for name in own.columns() if name not in levels}
+        _warn_of_numbers_as_texts(own, plain)
     # Matrices of bases are small: threads that wait for each other take longer than one alone.
     with threadpool_limits(1, "blas"):
         design = fit_terms(
-            parsed, columns, kinds, levels=levels, df_kind=df_kind, extrapolation=extrapolation
+            formulas, columns, kinds, levels=levels, df_kind=df_kind, extrapolation=extrapolation
         )
     offset = design.first.offset(columns) if design.first.offsets else 0.0
-    shift, scale = (None, None) if y is None else learn_units(y, offset, family, parsed.intercept)
+    units = None if y is None else learn_units(y, offset, family, design)
+    shift, scale = (None, None) if units is None else next(iter(units.values()))
+    several = len(formulas) > 1
     state = {
-        "formula": parsed.text,
+        "family": family.to_json(),
+        "formula": {name: own.text for name, own in formulas.items()} if several else parsed.text,
         "response": response.to_json(),
         "design": design.to_json(),
         "shift": shift,
         "scale": scale,
+        **({"units": units} if several else {}),
     }
     # Keras writes tuples in a form of its own; as JSON there are only lists.
     return json.loads(json.dumps(state))
 
 
 def learn_units(
-    y: np.ndarray, offset: np.ndarray | float, family: Family, intercept: bool
-) -> tuple[float, float]:
-    """Shift and scale, between which and the response's own units the predictor translates."""
-    shift = family.start(y, offset) if intercept else 0.0
-    return shift, family.predictor_scale(y, offset)
+    y: np.ndarray, offset: np.ndarray | float, family: Family, design: Design
+) -> dict[str, tuple[float, float]]:
+    """Shift and scale of each predictor, between which and its own units the predictor translates.
+
+    Args:
+        y: response.
+        offset: of the first predictor.
+        family: of the response.
+        design: of the model.
+    """
+    if len(family.parameters) == 1:
+        first, own = next(iter(design.predictors.items()))
+        shift = family.start(y, offset) if own.intercept else 0.0
+        return {first: (shift, family.predictor_scale(y, offset))}
+    start = family.start_values(y)
+    rows = np.ones(1)
+    information = family.information(y[:1], {name: value * rows for name, value in start.items()})
+    found = {}
+    for name, link in family.parameters.items():
+        shift = float(link.function(np.asarray(start[name]), np))
+        # On the whole line a predictor has the unit of the response; a logarithm has none.
+        scale = float(information[name][0]) ** -0.5 if link.is_identity else 1.0
+        found[name] = (shift if design.predictors[name].intercept else 0.0, scale)
+    return found
 
 
 def warn_of_response(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -25,13 +25,21 @@ from ahofm_keras.model.arguments import (
     check_verbose,
     check_whole,
 )
+from ahofm_keras.model.distributional import (
+    ResponseDistribution,
+    band_of_parameters,
+    check_quantiles,
+    mixture_quantile,
+)
 from ahofm_keras.model.graph import Graph
 from ahofm_keras.model.row_reader import RowReader
 from ahofm_keras.model.streams import own_errors
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.terms import Design, EncodedRows
 
-PREDICTION_TYPES = ("response", "link", "terms")
+PREDICTION_TYPES = ("response", "link", "terms", "parameters", "distribution", "quantile")
+# Those that ask for the whole distribution of the response.
+_DISTRIBUTIONAL = ("parameters", "distribution", "quantile")
 PREDICTION_ROWS = 8192
 CONFORMAL = "conformal"
 INTERVAL_METHODS = ("posterior", CONFORMAL)
@@ -47,7 +55,7 @@ class Outputs:
     Args:
         graph: of the model.
         design: of the model.
-        posterior: layer of the model and tensor `(n, 2)` of its variances; None where there is none.
+        posteriors: layer of each predictor and tensor `(n, 2)` of its variances, by parameter.
         in_use: factors of each layer that has room for more; they leave others out.
     """
 
@@ -55,13 +63,13 @@ class Outputs:
         self,
         graph: Graph,
         design: Design,
-        posterior: tuple[Posterior | None, Any],
+        posteriors: Mapping[str, tuple[Posterior, Any]],
         in_use: Callable[[], tuple[Any, ...]],
     ) -> None:
         self._in_use = in_use
         self._graph = graph
         self._design = design
-        self._posterior, self._variances = posterior
+        self._posteriors = dict(posteriors)
         self._limit = graph.limits.get(next(iter(graph.links)))
         self._functions: dict[tuple[Any, ...], Any] = {}
         # Here, because Keras would look for layers in a function that is an attribute of a model.
@@ -77,6 +85,15 @@ class Outputs:
             return {}
         _, tensor = self._limit
         return {LIMIT: self._in_units(keras.ops.cast(tensor[:, 1], "float64"))}
+
+    def links(self) -> dict[str, Any]:
+        """All predictors and, after a fit that gives some, their standard errors, by parameter."""
+        found = {name: keras.ops.stack([own, 0 * own]) for name, own in self._graph.links.items()}
+        for name, (layer, variances) in self._posteriors.items():
+            if layer.is_known:
+                error = keras.ops.sqrt(variances[:, 0]) * self._graph.predictors[name].scale
+                found[name] = keras.ops.stack([self._graph.links[name], error])
+        return {name: keras.ops.transpose(own) for name, own in found.items()}
 
     @property
     def has_terms(self) -> bool:
@@ -107,9 +124,9 @@ class Outputs:
         return self._uncertainty(1)
 
     def _uncertainty(self, column: int) -> dict[str, Any]:
-        assert self._posterior is not None
-        error = self._in_units(keras.ops.sqrt(self._variances[:, column]))
-        known = keras.ops.multiply(keras.ops.ones_like(error), self._posterior.dispersion)
+        posterior, variances = next(iter(self._posteriors.values()))
+        error = self._in_units(keras.ops.sqrt(variances[:, column]))
+        known = keras.ops.multiply(keras.ops.ones_like(error), posterior.dispersion)
         dispersion = keras.ops.multiply(known, self._graph.predictor.dispersion_unit)
         return {"link": self._graph.link, "link_se": error, "dispersion": dispersion}
 
@@ -145,7 +162,8 @@ class Outputs:
 
     def _function(self, name: str) -> Any:
         """Traced once, for any number of rows: tracing takes longer than a prediction."""
-        key = name, self._in_use()
+        known = tuple(own.is_known for own, _ in self._posteriors.values())
+        key = name, known, self._in_use()
         if key not in self._functions:
             encoded = self._graph.encoded
             function = keras.Function(encoded, getattr(self, name)() | self.limit())
@@ -274,6 +292,7 @@ class PredictRequest:
     interval: float | None
     method: str
     calibration: Any
+    q: Any = None
 
     @property
     def is_plain(self) -> bool:
@@ -285,6 +304,20 @@ class PredictRequest:
         check_choice("type", self.type, PREDICTION_TYPES)
         check_verbose(self.verbose)
         check_whole(1, batch_size=self.batch_size, steps=self.steps)
+        if (self.q is None) != (self.type != "quantile"):
+            raise DataError(
+                '`q` goes with type="quantile": `predict(x, type="quantile", q=[0.1, 0.9])`.'
+            )
+        if self.q is not None:
+            check_quantiles(self.q)
+        if self.interval is not None and self.type in _DISTRIBUTIONAL:
+            raise DataError('`interval` goes with type="response" or type="link".')
+        if self.type == "terms" and len(model.design.predictors) > 1:
+            listed = ", ".join(f"`{name}`" for name in model.design.predictors)
+            raise DataError(
+                'type="terms" is that of one predictor: `model.parameter(name).predict(...)`, of '
+                f"{listed}."
+            )
         if self.interval is not None:
             check_interval(model, self.type, self.interval, self.method, self.calibration)
         if check_callbacks(self.callbacks) and not self.is_plain:
@@ -307,6 +340,11 @@ def run_predict(
     x, interval = request.x, request.interval
     rows, size = reader.without_response(x), request.batch_size or PREDICTION_ROWS
     warn_if_unfitted(model)
+    if request.type in _DISTRIBUTIONAL or len(model.design.predictors) > 1:
+        with own_errors():
+            predicted = outputs.run("links", batches_of(rows, size, request.steps))
+            outputs.warn_of_limit(predicted)
+        return _predict_distribution(model, request, predicted)
     wanted = "terms" if request.type == "terms" and outputs.has_terms else "mean"
     if interval is not None and model.has_posterior:
         wanted = "uncertainty"
@@ -331,6 +369,41 @@ def run_predict(
         frame = terms_frame(own, model.intercept, len(next(iter(predicted.values()))))
         return with_index(frame, x)
     return predicted[request.type]
+
+
+def _predict_distribution(model: Any, request: PredictRequest, predicted: dict[str, np.ndarray]) -> Any:
+    """What follows from all predictors and their standard errors."""
+    family, level = model.family, request.interval
+    names = list(model.design.predictors)
+    links = {name: (predicted[name][:, 0], predicted[name][:, 1]) for name in names}
+    if request.method == CONFORMAL and level is not None:
+        raise DataError("Conformal intervals of a model with several predictors are not there yet.")
+    if request.type == "link":
+        if level is not None:
+            return with_index(band_of_link(*links[names[0]], level), request.x)
+        frame = pd.DataFrame({name: mean for name, (mean, _) in links.items()})
+        return with_index(frame, request.x)
+    parameters = family.inverse_links({name: mean for name, (mean, _) in links.items()})
+    if request.type == "response":
+        if level is not None:
+            return with_index(band_of_parameters(family, links, level), request.x)
+        return family.mean_of(parameters)
+    if request.type == "quantile" and len(names) > 1:
+        found = np.stack([mixture_quantile(family, links, q) for q in check_quantiles(request.q)], -1)
+        return found[:, 0] if np.ndim(request.q) == 0 else found
+    if len(names) == 1 and not family.dispersion_known:
+        parameters["dispersion"] = np.full(len(links[names[0]][0]), dispersion_of(model))
+    if request.type == "parameters":
+        return with_index(pd.DataFrame(parameters), request.x)
+    distribution = ResponseDistribution(family, parameters)
+    return distribution if request.type == "distribution" else distribution.quantile(request.q)
+
+
+def dispersion_of(model: Any) -> float:
+    """The dispersion of the response in its own units, as the last fit says."""
+    if model.fit_result is not None and model.fit_result.dispersion is not None:
+        return float(model.fit_result.dispersion)
+    raise NotFittedError("The dispersion of the response is not known: call `fit` first.")
 
 
 def evaluation_rows(

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from ahofm_keras.errors import DataError
-from ahofm_keras.formula import parse_formula
+from ahofm_keras.model.formulas import read_formulas
 from ahofm_keras.model.learning import learn_units, warn_of_response
 from ahofm_keras.model.reading import check_response_range, learn_response
 from ahofm_keras.model.row_reader import RowReader
@@ -32,15 +32,18 @@ def learn_units_of_response(model: Any, rows: Rows | tf.data.Dataset, request: A
     if isinstance(rows, Rows):
         y, offset = rows.y, rows.encoded.offset if model.design.first.offsets else 0.0
         check_response_range(y, str(model.response))
-        formula = parse_formula(model.formula)
-        warn_of_response(formula, request.x, model.response, y, model.family)
+        for formula in read_formulas(model.formula, model.family)[1].values():
+            warn_of_response(formula, request.x, model.response, y, model.family)
     else:
         y, offset = _first_rows(model, rows)
         check_response_range(y, str(model.response))
-    shift, scale = learn_units(y, offset, model.family, model.design.first.intercept)
-    model.predictor.shift.assign(shift)
-    model.predictor.scale.assign(scale)
-    model.predictor.dispersion_unit.assign(model.family.dispersion_unit(shift, scale))
+    units = learn_units(y, offset, model.family, model.design)
+    for name, (shift, scale) in units.items():
+        model.predictors[name].shift.assign(shift)
+        model.predictors[name].scale.assign(scale)
+    if len(units) == 1:
+        unit = model.family.dispersion_unit(model.shift, model.scale)
+        model.predictor.dispersion_unit.assign(unit)
 
 
 def _first_rows(model: Any, batches: tf.data.Dataset) -> tuple[np.ndarray, Any]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ahofm_keras.layers import Predictor, RangeLimit
+from ahofm_keras.terms import Design
 
 
 class Units:
@@ -18,6 +20,11 @@ class Units:
     def dispersion_unit(self) -> float:
         """What the dispersion inside the model is a multiple of."""
         return float(self.predictor.dispersion_unit)
+
+    @property
+    def predictors(self) -> dict[str, Predictor]:
+        """The layers of intercept, shift and scale, by parameter of the family."""
+        return self._graph.predictors
 
     @property
     def predictor(self) -> Predictor:
@@ -50,3 +57,14 @@ class Units:
         """The intercept in units of the link: the predictor where every term is 0; 0 without one."""
         bias = self.predictor.bias
         return 0.0 if bias is None else self.shift + self.scale * float(bias)
+
+
+def read_units(state: Mapping[str, Any], design: Design) -> dict[str, tuple[float, float]]:
+    """Shift and scale of each predictor as a model's state has them; 0 where they are not known yet."""
+    known = state.get("units") or {}
+    found: dict[str, tuple[float, float]] = {}
+    for name in design.predictors:
+        others = (None, None) if state["scale"] is None else (0.0, 1.0)
+        shift, scale = known.get(name, others if found else (state["shift"], state["scale"]))
+        found[name] = 0.0 if shift is None else shift, 0.0 if scale is None else scale
+    return found

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ahofm_keras.errors import DataError
 from ahofm_keras.terms import Design
+from ahofm_keras.terms.layout import PredictorLayout
 
 AUTO = "auto"
 MINI_BATCHES = "adam"
@@ -81,9 +82,7 @@ def check_solver(design: Design, solver: str, streamed: bool, given: Sequence[st
 
 def only_for_mini_batches(design: Design) -> str | None:
     """Why no block solver can fit a design, or None."""
-    if len(design.predictors) > 1:
-        return f"the model has {len(design.predictors)} predictors"
-    opaque = design.layout.only.opaque
+    opaque = [term for layout in design.layout.values() for term in layout.opaque]
     return f"`{opaque[0].label}` has no exact updates" if opaque else None
 
 
@@ -93,7 +92,8 @@ def _too_large(block: BlockSize) -> str:
 
 def largest_block(design: Design) -> BlockSize:
     """The block with most coefficients."""
-    return max([_linear_block(design), *_factor_blocks(design)], key=lambda block: block.size)
+    linear = [_linear_block(layout) for layout in design.layout.values()]
+    return max([*linear, *_factor_blocks(design)], key=lambda block: block.size)
 
 
 def can_have_posterior(design: Design) -> bool:
@@ -101,9 +101,8 @@ def can_have_posterior(design: Design) -> bool:
     return not only_for_mini_batches(design) and largest_block(design).size <= LARGEST_BLOCK
 
 
-def _linear_block(design: Design) -> BlockSize:
+def _linear_block(layout: PredictorLayout) -> BlockSize:
     """Intercept, linear terms, smooths and tensor products, which are solved for jointly."""
-    layout = design.layout.only
     if not layout.spans:
         return BlockSize(layout.size, "1", "Leave terms out")
     widest = max(layout.spans, key=lambda span: span.block.size)
@@ -112,4 +111,4 @@ def _linear_block(design: Design) -> BlockSize:
 
 def _factor_blocks(design: Design) -> list[BlockSize]:
     """All factors of one feature in one order of an interaction are one block."""
-    return [BlockSize(*order.largest()) for order in design.layout.only.orders]
+    return [BlockSize(*order.largest()) for order in design.orders]

@@ -226,7 +226,7 @@ class Chunk:
         far = (at.rough is Rough.ALL) | ~family.is_valid(eta)
         if at.rough is Rough.FAR:
             step = response.far * response.scale * np.abs(family.slope(eta))
-            far |= np.abs(self.y - self.mean(fit)) > step
+            far |= np.abs(family.residual(self.y, self.mean(fit))) > step
         if not np.any(far):
             return eta
         return np.where(far, family.link_function(family.rough_mean(self.y, response.average)), eta)

@@ -65,7 +65,7 @@ class Engine:
         self.settings = settings or current_settings()
         self.variational = variational
         self.weight_unit = weight_unit
-        average = float(np.mean(rows.y))
+        average = family.average(rows.y)
         self.response = Response(family, shift, scale, average, self.settings.far)
         self.kernels = get_kernels(starts * len(rows) * count_factor_blocks(design))
         self.store: RowStore = self.store_rows(rows)

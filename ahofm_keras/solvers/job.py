@@ -26,7 +26,7 @@ def is_no_worse(deviance: float, null_deviance: float, rows: float, unit: float)
         rows: the sum of weights in them.
         unit: of deviances inside the model.
     """
-    return bool(deviance <= 1.001 * null_deviance + 1e-6 * rows * unit)
+    return bool(deviance <= null_deviance + 1e-3 * abs(null_deviance) + 1e-6 * rows * unit)
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ _LEAST_MISSING = 1e-6
 
 def forget_posterior(model: Any) -> None:
     """The weights come from elsewhere: what the model knew of their uncertainty is no longer true."""
-    if model.posterior is not None:
-        model.posterior.forget()
+    for layer in model.posteriors.values():
+        layer.forget()
 
 
 def write_posterior(model: Any, engine: Engine, state: State, fits: int | None = None) -> None:

@@ -55,7 +55,7 @@ def rows_out_of_range(chunk: Chunk, state: State, reach: float) -> int:
     rough = family.link_function(family.rough_mean(chunk.y, chunk.response.average))
     eta = chunk.predictor(fit)
     beyond = eta - rough
-    wrong = (chunk.y - chunk.mean(fit)) * beyond * family.slope(eta) < 0
+    wrong = family.residual(chunk.y, chunk.mean(fit)) * beyond * family.slope(eta) < 0
     far = (np.abs(beyond) > reach * chunk.response.scale) & wrong | ~family.is_valid(eta)
     return int(np.sum(far & (chunk.case_weight > 0)))
 

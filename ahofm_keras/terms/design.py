@@ -57,6 +57,7 @@ class Design:
         predictors: by parameter of the family.
         rows: n of the training data.
         margins: distribution of the variables; None in a model of an earlier version.
+        whole: the design of all predictors, of one that is part of it.
     """
 
     columns: dict[str, str]
@@ -64,6 +65,7 @@ class Design:
     predictors: dict[str, Predictor]
     rows: int
     margins: Margins | None = None
+    whole: Design | None = None
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -100,6 +102,8 @@ class Design:
     @cached_property
     def sources(self) -> Sources:
         """Bases and design columns, which all terms share."""
+        if self.whole is not None:
+            return self.whole.sources
         slices: dict[str, slice] = {}
         start = 0
         for term in self.terms:
@@ -143,6 +147,11 @@ class Design:
             Margins.from_json(config["margins"]) if config.get("margins") else None,
         )
 
+    def part(self, parameter: str) -> Design:
+        """The design of one predictor, with the features and design columns of all."""
+        own = {parameter: self.predictors[parameter]}
+        return replace(self, predictors=own, whole=self)
+
     def with_starts(self, starts: int) -> Design:
         """The design with room for the average of several fits."""
         return self._with_terms(lambda term: term.with_starts(starts))
@@ -162,7 +171,7 @@ class Design:
 
     def variables(self) -> list[Variable]:
         """What a reader calls features, with all functions that terms have of them."""
-        return find_variables(self.features, self.terms)
+        return find_variables(self.features, self.terms if self.whole is None else self.whole.terms)
 
     def function_means(self) -> dict[int, np.ndarray]:
         """Means over the margins of the functions of each feature `(r,)`, by position; if known."""

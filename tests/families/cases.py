@@ -19,6 +19,8 @@ ETAS = {
     "probit": np.array([-2.2, -0.4, 0.0, 1.6]),
     "cloglog": np.array([-3.0, -0.7, 0.1, 0.9]),
     "inverse": np.array([0.2, 0.7, 1.0, 4.0]),
+    "log_above_2": np.array([-1.5, -0.3, 0.4, 2.1]),
+    "logit_1_2": np.array([-4.0, -0.5, 0.0, 2.5]),
     "sqrt": np.array([0.4, 0.9, 1.5, 4.0]),
 }
 

@@ -20,6 +20,8 @@ INVERSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "logit": special.expit,
     "probit": stats.norm.cdf,
     "cloglog": lambda eta: 1 - np.exp(-np.exp(eta)),
+    "log_above_2": lambda eta: 2 + np.exp(eta),
+    "logit_1_2": lambda eta: 1.01 + 0.98 * special.expit(eta),
     "inverse": np.reciprocal,
     "sqrt": np.square,
 }

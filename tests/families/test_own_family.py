@@ -26,7 +26,7 @@ matplotlib.use("Agg")
 class InverseGaussian(ExponentialFamily):
     """Amounts whose variance is the cube of their mean."""
 
-    name = "inverse_gaussian"
+    name = "own inverse gaussian"
     links = {"mean": ("log", "inverse")}  # noqa: RUF012
     support_text = "above 0"
     bounds = (0, inf)
@@ -185,13 +185,13 @@ def test_without_its_class_a_file_says_what_to_do(fitted: Fitted, tmp_path: Path
 
 def test_a_family_may_be_a_class_or_a_name() -> None:
     data = frame(InverseGaussian())
-    for family in (InverseGaussian, "inverse_gaussian", InverseGaussian("inverse")):
+    for family in (InverseGaussian, "own inverse gaussian", InverseGaussian("inverse")):
         model = ak.AdditiveModel("y ~ x", data, family=family)
         assert isinstance(model.family, InverseGaussian)
         config = model.get_config()
-        assert config["family"] == {"name": "inverse_gaussian", "links": {"mean": model.family.link}}
+        assert config["family"] == {"name": "own inverse gaussian", "links": {"mean": model.family.link}}
     with pytest.raises(
-        ak.DataError, match="of the inverse_gaussian family must be above 0, but 1 of 400"
+        ak.DataError, match="of the own inverse gaussian family must be above 0, but 1 of 400"
     ):
         ak.AdditiveModel(
             "y ~ x", data.assign(y=data.y.where(data.index > 0, 0.0)), family=InverseGaussian

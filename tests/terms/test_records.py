@@ -108,7 +108,7 @@ def test_json_brings_back_a_design_of_equal_predictions(case: str, extrapolation
 
 def predictions(design: Design, data: pd.DataFrame) -> np.ndarray:
     """Of a model with random weights, the same for equal designs."""
-    graph = build_graph(design, get_family("gaussian"), 1.0, 2.0, seed=0)
+    graph = build_graph(design, get_family("gaussian"), {"mean": (1.0, 2.0)}, seed=0)
     model = keras.Model(graph.inputs, graph.response)
     rng = np.random.default_rng(0)
     for weight in model.trainable_weights:

@@ -1,0 +1,69 @@
+"""What families of counts with several parameters have in common."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+from scipy import special, stats
+
+from ahofm_keras.families.base import Array, Family, Namespace, Parameters
+
+_LEAST_MEAN = 1e-300
+
+
+class Counted(Family):
+    """Whole numbers from 0 on."""
+
+    support_text = "whole numbers from 0 on"
+    bounds = (0, inf)
+    discrete = True
+    predicts = "the expected count"
+    result_label = "Expected"
+
+    def support(self, y: np.ndarray) -> np.ndarray:
+        return super().support(y) & (y == np.floor(y))
+
+    def log_constant(self, y: np.ndarray) -> np.ndarray:
+        """Minus log y!."""
+        return -special.gammaln(np.asarray(y, float) + 1)
+
+    def absolute_error(self, y: np.ndarray, parameters: Parameters) -> np.ndarray:
+        """Expected distance of a new count from y."""
+        raise NotImplementedError
+
+    def mean_difference(self, parameters: Parameters) -> np.ndarray:
+        """Expected distance of two new counts from each other."""
+        raise NotImplementedError
+
+    def crps(self, y: np.ndarray, parameters: Parameters) -> np.ndarray:
+        return self.absolute_error(y, parameters) - self.mean_difference(parameters) / 2
+
+
+class PoissonCounts(Counted):
+    """The poisson part of a family that has zeros of its own."""
+
+    name = "poisson counts"
+    links = {"mean": ("log", "sqrt")}  # noqa: RUF012
+
+    def log_density(self, y: Array, parameters: Parameters, xp: Namespace = np) -> Array:
+        mean = parameters["mean"]
+        return y * xp.log(xp.maximum(mean, _LEAST_MEAN)) - mean
+
+    def distribution_of(self, parameters: Parameters) -> object:
+        return stats.poisson(parameters["mean"])
+
+    def score(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
+        mean = np.maximum(parameters["mean"], _LEAST_MEAN)
+        return {"mean": (y - mean) / mean}
+
+    def information(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
+        return {"mean": 1 / np.maximum(parameters["mean"], _LEAST_MEAN)}
+
+    def absolute_error(self, y: np.ndarray, parameters: Parameters) -> np.ndarray:
+        mean, own = parameters["mean"], stats.poisson(parameters["mean"])
+        return np.asarray((y - mean) * (2 * own.cdf(y) - 1) + 2 * mean * own.pmf(y))
+
+    def mean_difference(self, parameters: Parameters) -> np.ndarray:
+        mean = parameters["mean"]
+        return np.asarray(2 * mean * (special.ive(0, 2 * mean) + special.ive(1, 2 * mean)))

@@ -1,0 +1,178 @@
+"""The predicted distribution of the response: parameters, moments, quantiles, intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from ahofm_keras.errors import DataError
+from ahofm_keras.families import Family
+from ahofm_keras.model.arguments import check_level
+
+# The three-point Gauss-Hermite rule: nodes in standard deviations, and their weights.
+_RULE = ((-np.sqrt(3.0), 1 / 6), (0.0, 2 / 3), (np.sqrt(3.0), 1 / 6))
+# Of a standard deviation: below this a predictor counts as known.
+_LEAST_SPREAD = 1e-9
+# Halvings of the interval that holds a quantile of a mixture.
+_HALVINGS = 60
+# Draws of the predictors that the band of a mean rests on, and rows that are drawn together.
+_DRAWS = 1000
+_ROWS = 2048
+
+Spread = tuple[np.ndarray, np.ndarray]
+
+
+class ResponseDistribution:
+    """What a model says of the response of each row, at the posterior means of its predictors.
+
+    Args:
+        family: of the response.
+        parameters: of each row, by name.
+
+    Example:
+        >>> import numpy as np
+        >>> from ahofm_keras.families import get_family
+        >>> known = {"loc": np.array([0.0, 1.0]), "scale": np.array([1.0, 2.0])}
+        >>> ResponseDistribution(get_family("gaussian_ls"), known).quantile(0.5)
+        array([0., 1.])
+    """
+
+    def __init__(self, family: Family, parameters: Mapping[str, np.ndarray]) -> None:
+        self.family = family
+        self.parameters = dict(parameters)
+        self.scipy: Any = family.distribution_of(parameters)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.parameters.values())))
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.parameters)
+        return f"<ResponseDistribution {self.family.name}({names}) of {len(self):,} rows>"
+
+    def mean(self) -> np.ndarray:
+        return np.asarray(self.family.mean_of(self.parameters))
+
+    def var(self) -> np.ndarray:
+        return np.asarray(self.scipy.var())
+
+    def std(self) -> np.ndarray:
+        return np.sqrt(self.var())
+
+    def cdf(self, y: Any) -> np.ndarray:
+        """P(Y <= y) of each row."""
+        return np.asarray(self.scipy.cdf(np.asarray(y, float)))
+
+    def log_prob(self, y: Any) -> np.ndarray:
+        """Log-density, of a discrete response log-probability."""
+        y = np.asarray(y, float)
+        log = self.scipy.logpmf if self.family.discrete else self.scipy.logpdf
+        return np.asarray(log(y))
+
+    def quantile(self, q: Any) -> np.ndarray:
+        """Of each row; `(n,)` for one probability, `(n, len(q))` for several."""
+        levels = [np.asarray(self.scipy.ppf(level)) for level in check_quantiles(q)]
+        return levels[0] if np.ndim(q) == 0 else np.stack(levels, axis=-1)
+
+    def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """The central interval of a new response, as if the predictors were known exactly."""
+        check_level("level", level)
+        return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
+
+    def sample(self, size: int = 1, seed: Any = None) -> np.ndarray:
+        """Responses `(size, n)`."""
+        return np.asarray(self.scipy.rvs(size=(size, len(self)), random_state=seed))
+
+    def crps(self, y: Any) -> np.ndarray:
+        """Continuous ranked probability score of each response; less is better."""
+        return self.family.crps(np.asarray(y, float), self.parameters)
+
+
+def check_quantiles(q: Any) -> list[float]:
+    """Probabilities between 0 and 1."""
+    levels = np.atleast_1d(np.asarray(q, dtype=object))
+    numbers = all(isinstance(own, int | float | np.number) for own in levels)
+    if not len(levels) or not numbers or any(not 0 < own < 1 for own in levels):
+        raise DataError(f"`q` must be probabilities between 0 and 1, e.g. [0.1, 0.9]. Received: {q!r}.")
+    return [float(own) for own in levels]
+
+
+def mixture_quantile(family: Family, links: Mapping[str, Spread], probability: float) -> np.ndarray:
+    """Quantile of a new response, averaged over the posterior of all predictors.
+
+    Predictors are gaussian and independent; each has three nodes, of which all combinations are mixed.
+    """
+    parts = [
+        _mixture_quantile(
+            family, {name: (m[rows], s[rows]) for name, (m, s) in links.items()}, probability
+        )
+        for rows in _slices(len(next(iter(links.values()))[0]))
+    ]
+    return np.concatenate([np.zeros(0), *parts])
+
+
+def _slices(rows: int) -> Iterator[slice]:
+    return (slice(start, start + _ROWS) for start in range(0, rows, _ROWS))
+
+
+def _mixture_quantile(family: Family, links: Mapping[str, Spread], probability: float) -> np.ndarray:
+    weights, components = [], []
+    uncertain = [name for name, (_, spread) in links.items() if np.any(spread > _LEAST_SPREAD)]
+    for nodes in product(_RULE, repeat=len(uncertain)):
+        at = dict(zip(uncertain, nodes, strict=True))
+        etas = {
+            name: mean + (at[name][0] * spread if name in at else 0.0)
+            for name, (mean, spread) in links.items()
+        }
+        weights.append(prod(weight for _, weight in nodes))
+        components.append(family.distribution_of(family.inverse_links(etas)))
+    ends = np.array([own.ppf(probability) for own in components])
+    low, high = ends.min(axis=0), ends.max(axis=0)
+    if family.discrete:
+        low = low - 1
+
+    def chance(y: np.ndarray) -> np.ndarray:
+        return np.asarray(sum(w * own.cdf(y) for w, own in zip(weights, components, strict=True)))
+
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        enough = chance(np.floor(middle) if family.discrete else middle) >= probability
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return np.floor(high) if family.discrete else high
+
+
+def band_of_parameters(family: Family, links: Mapping[str, Spread], level: float) -> pd.DataFrame:
+    """Mean with its credible band, and the predictive interval."""
+    tails = (1 - level) / 2, (1 + level) / 2
+    means = {name: mean for name, (mean, _) in links.items()}
+    lower, upper = _mean_band(family, links, tails)
+    return pd.DataFrame(
+        {
+            "mean": family.mean_of(family.inverse_links(means)),
+            "lower": lower,
+            "upper": upper,
+            "predictive_lower": mixture_quantile(family, links, tails[0]),
+            "predictive_upper": mixture_quantile(family, links, tails[1]),
+        }
+    )
+
+
+def _mean_band(
+    family: Family, links: Mapping[str, Spread], tails: Iterable[float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Quantiles of the mean over draws of all predictors, the same draws for every row."""
+    scores = special.ndtri((np.arange(_DRAWS) + 0.5) / _DRAWS)
+    random = np.random.default_rng(0)
+    draws = {name: random.permutation(scores)[:, None] for name in links}
+    parts = []
+    for rows in _slices(len(next(iter(links.values()))[0])):
+        etas = {name: m[rows] + draws[name] * s[rows] for name, (m, s) in links.items()}
+        means = family.mean_of(family.inverse_links(etas))
+        parts.append(np.quantile(means, list(tails), axis=0))
+    lower, upper = np.concatenate([np.zeros((2, 0)), *parts], axis=1)
+    return lower, upper

@@ -1,0 +1,85 @@
+"""One formula per parameter of the family: what the user wrote, by the family's own names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ahofm_keras.errors import DataError, did_you_mean
+from ahofm_keras.families import FAMILIES, Family
+from ahofm_keras.formula import Formula, parse_formula
+
+CONSTANT = "~ 1"
+
+
+def read_formulas(
+    formula: str | Mapping[str, str], family: Family, columns: Sequence[Any] | None = None
+) -> tuple[Family, dict[str, Formula]]:
+    """The family whose parameters all have a predictor, and the formula of each.
+
+    Args:
+        formula: that of the first parameter, or one per parameter: the first with the response, others
+            as `"~ s(x)"`. A parameter without one is constant.
+        family: of the response. One that estimates its dispersion on the side is replaced by that with
+            a parameter in its place, where that parameter has a formula.
+        columns: names of the data's columns, which `.` stands for.
+
+    Raises:
+        FormulaError, DataError: naming the place in the formula, or the parameter.
+    """
+    first = next(iter(family.parameters))
+    if isinstance(formula, Mapping):
+        family, given = _by_parameter(formula, family)
+        first = next(iter(family.parameters))
+    else:
+        given = {first: formula}
+    parsed = parse_formula(given[first], columns)
+    left = given[first].partition("~")[0].strip()
+    found = {first: parsed}
+    for name in list(family.parameters)[1:]:
+        text = given.get(name, CONSTANT)
+        before, tilde, after = text.partition("~")
+        if not tilde:
+            raise DataError(
+                f'The formula of `{name}` must start with `~`, e.g. "~ s(x1)". Received: {text!r}.'
+            )
+        found[name] = parse_formula(f"{left} ~{after}", columns)
+        if before.strip() and parse_formula(text, columns).response != parsed.response:
+            raise DataError(
+                f"All parameters have the response of the first, `{parsed.response}`: write the formula "
+                f'of `{name}` without one, "~{after}".'
+            )
+    return family, found
+
+
+def _by_parameter(formula: Mapping[str, str], family: Family) -> tuple[Family, dict[str, str]]:
+    """The formulas by the names that the family has for its parameters."""
+    if not formula:
+        raise DataError("`formula` has no entries: give one for each parameter that is not constant.")
+    for name, text in formula.items():
+        if not isinstance(text, str):
+            raise DataError(
+                f'The formula of `{name}` must be a text, e.g. "~ s(x1)". Received: {text!r}.'
+            )
+    if family.with_dispersion and any(family.own_parameter(name) is None for name in formula):
+        cls = FAMILIES[family.with_dispersion]
+        family = cls({next(iter(cls.links)): family.link})
+    given: dict[str, str] = {}
+    for name, text in formula.items():
+        own = family.own_parameter(name)
+        if own is None:
+            listed = ", ".join(f"`{known}`" for known in family.parameters)
+            hint = did_you_mean(str(name), family.parameters)
+            raise DataError(
+                f"The {family.name} family has no parameter {name!r}.{hint} It has: {listed}."
+            )
+        if own in given:
+            raise DataError(f"The parameter `{own}` has two formulas: {given[own]!r} and {text!r}.")
+        given[own] = text
+    first = next(iter(family.parameters))
+    if first not in given:
+        raise DataError(
+            f"The first parameter of the {family.name} family, `{first}`, needs a formula with the "
+            f'response: {{"{first}": "y ~ 1", ...}}.'
+        )
+    return family, given

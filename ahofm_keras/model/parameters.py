@@ -1,0 +1,108 @@
+"""One predictor of a model with several, to be fitted and read as a model of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ahofm_keras.errors import DataError, did_you_mean
+from ahofm_keras.families import Family
+from ahofm_keras.families.conditional import Conditional
+from ahofm_keras.layers import Posterior, Predictor
+from ahofm_keras.model.methods import ReadingMethods
+from ahofm_keras.model.units import Units
+from ahofm_keras.solvers.job import Rows
+from ahofm_keras.terms import EncodedRows
+from ahofm_keras.terms.encoded import OFFSET
+
+Spread = tuple[np.ndarray, np.ndarray]
+
+
+def view_parameter(model: Any, name: str | None) -> Any:
+    """The predictor of a parameter; of a model that has one, the model."""
+    names = list(model.design.predictors)
+    own = names[0] if name is None else model.family.own_parameter(name)
+    if own not in names:
+        listed = ", ".join(f"`{known}`" for known in names)
+        raise DataError(
+            f"The model has no parameter {name!r}.{did_you_mean(str(name), names)} It has: {listed}."
+        )
+    return model if len(names) == 1 else ParameterView(model, str(own))
+
+
+class ParameterView(ReadingMethods, Units):
+    """One predictor of a model, with the model's layers.
+
+    Args:
+        model: an `AdditiveModel` of several predictors.
+        parameter: of its family.
+
+    Attributes:
+        design: of this predictor, with the features of all.
+        family: of the response given the other predictors.
+    """
+
+    def __init__(self, model: Any, parameter: str) -> None:
+        self.model = model
+        self.name = parameter
+        self.design = model.design.part(parameter)
+        layer = self.predictor
+        start = model.family.parameters[parameter].inverse(np.asarray(float(layer.shift)), np)
+        self.family: Family = Conditional(model.family, parameter, float(start), float(layer.scale))
+        self.stop_training = False
+
+    def __getattr__(self, name: str) -> Any:
+        # What does not depend on the predictor: response, sample, extrapolation, get_layer, ...
+        return getattr(self.model, name)
+
+    @property
+    def predictor(self) -> Predictor:
+        """The layer of intercept, shift and scale."""
+        return self.model.predictors[self.name]
+
+    @property
+    def posteriors(self) -> dict[str, Posterior]:
+        """The posterior of this predictor alone."""
+        own = self.model.posteriors.get(self.name)
+        return {} if own is None else {self.name: own}
+
+    @property
+    def posterior(self) -> Posterior | None:
+        return self.posteriors.get(self.name)
+
+    @property
+    def has_posterior(self) -> bool:
+        return self.posterior is not None and self.posterior.is_known
+
+    @property
+    def starts(self) -> int:
+        return int(self.posterior.fits) if self.posterior is not None and self.has_posterior else 1
+
+    @property
+    def formula(self) -> str:
+        return str(self.model.formula[self.name])
+
+    @property
+    def held_range(self) -> tuple[float, float]:
+        limit = self.limits.get(self.name)
+        low, high = (-np.inf, np.inf) if limit is None else limit.ends
+        return self.scale * low, self.scale * high
+
+    def rows(self, rows: Rows, others: Mapping[str, Spread]) -> Rows:
+        """Rows of the model as this predictor sees them: others beside the response, its own offset.
+
+        Args:
+            rows: encoded, in memory.
+            others: mean and standard deviation of each other predictor on them.
+        """
+        assert isinstance(self.family, Conditional)
+        first = next(iter(self.model.design.predictors))
+        name = OFFSET if self.name == first else f"{OFFSET}_{self.name}"
+        arrays = {key: own for key, own in rows.encoded.arrays.items() if not key.startswith(OFFSET)}
+        if name in rows.encoded.arrays:
+            arrays[OFFSET] = rows.encoded.arrays[name]
+        encoded = EncodedRows(arrays, len(rows))
+        return replace(rows, encoded=encoded, y=self.family.beside(rows.y, others))
