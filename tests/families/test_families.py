@@ -390,10 +390,10 @@ def test_a_family_by_the_name_that_others_have_for_it(name: str, family: str) ->
 @pytest.mark.parametrize(
     ("name", "nearest"),
     [
-        ("quasipoisson", "negative_binomial"), ("pig", "negative_binomial"), ("quasibinomial", "bernoulli"),
+        ("compoisson", "negative_binomial"), ("pig", "negative_binomial"), ("quasibinomial", "bernoulli"),
         ("betabinomial", "bernoulli"), ("huber", "student_t"), ("quantile", "student_t"),
         ("ocat", "bernoulli"), ("multinom", "bernoulli"), ("multiclass", "bernoulli"), ("cox.ph", "poisson"),
-        ("gevlss", "gaussian_ls"), ("shash", "gaussian_ls"), ("ZAGA", "tweedie"),
+        ("gevlss", "shash"), ("skewnormal", "shash"), ("ZAGA", "tweedie"),
     ],
 )  # fmt: skip
 def test_a_family_that_is_not_here_has_a_nearest_one(name: str, nearest: str) -> None:
