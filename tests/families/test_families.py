@@ -375,7 +375,7 @@ def test_a_wrong_class_costs_more_the_surer_the_model_was() -> None:
         ("log_loss", "bernoulli"), ("BI", "bernoulli"), ("normal", "gaussian"), ("NO", "gaussian"),
         ("reg:squarederror", "gaussian"), ("regression", "gaussian"), ("squared_error", "gaussian"),
         ("count:poisson", "poisson"), ("reg:gamma", "gamma"), ("nb", "negative_binomial"),
-        ("NegativeBinomial", "negative_binomial"), ("NBI", "negative_binomial"), ("negbin", "negative_binomial"),
+        ("quasipoisson", "negative_binomial_1"), ("NegativeBinomial", "negative_binomial"), ("NBI", "negative_binomial"), ("negbin", "negative_binomial"),
         ("betar", "beta"), ("BE", "beta"), ("ziP", "zero_inflated_poisson"), ("ZINB", "zero_inflated_negative_binomial"),
         ("scat", "student_t"), ("TF", "student_t"), ("gaulss", "gaussian_ls"), ("gammals", "gamma_ls"),
         ("inverse.gaussian", "inverse_gaussian"), ("InverseGaussian", "inverse_gaussian"), ("LOGNO", "lognormal"),
