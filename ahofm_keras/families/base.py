@@ -52,6 +52,7 @@ class Family:
         with_dispersion: name of the family that has a parameter in the place of a dispersion that is
             estimated on the side.
         binary: whether it is 0 or 1, so that its mean is a probability.
+        labelled: whether it may hold texts and other labels, which `encode` makes numbers of.
         constant_variance: whether the variance is that of every mean.
         least_slope: slope and variance stay above this in a fit: a row of a mean at the edge of the
             support says nothing. 0 where a row says as much at any mean.
@@ -69,6 +70,7 @@ class Family:
     discrete: ClassVar[bool] = False
     with_dispersion: ClassVar[str | None] = None
     binary: ClassVar[bool] = False
+    labelled: ClassVar[bool] = False
     constant_variance: ClassVar[bool] = False
     least_slope: ClassVar[float] = 1e-10
     variance_text: ClassVar[str] = "what the family says"
@@ -302,6 +304,34 @@ class Family:
         return numeric_crps(self.distribution_of(parameters), np.asarray(y, float), self.discrete)
 
     # Response and start -------------------------------------------------------------------------
+
+    def learn(self, values: Any, label: str) -> Family:
+        """The family with what the training response teaches it, such as its classes.
+
+        Args:
+            values: response as `encode` takes it.
+            label: the formula's response.
+        """
+        return self
+
+    def encode(self, values: Any, label: str) -> np.ndarray:
+        """The response as likelihoods take it, checked.
+
+        Args:
+            values: numbers `(n,)`, of several columns `(n, k)`; of a family that is `labelled` a
+                `pandas.Series` without missing values.
+            label: the formula's response.
+
+        Raises:
+            DataError: naming the first row that the family cannot have.
+        """
+        self.check_response(values, label)
+        return np.asarray(values)
+
+    def check_training(self, y: np.ndarray, label: str) -> None:
+        """Raise a `DataError`, or warn, where training rows are too much the same to learn from."""
+        if np.ptp(y) == 0:
+            raise DataError(f"The response `{label}` is constant ({y[0]:g}): nothing to learn.")
 
     def support(self, y: np.ndarray) -> np.ndarray:
         """Which values the response may take."""
