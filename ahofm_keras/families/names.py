@@ -51,8 +51,8 @@ _TAILS = (
     '`predict(data, interval=0.9, method="conformal", calibration=other_rows)`.'
 )
 _SPREADS = (
-    "This distribution is not here yet; nearest is `shash`, which assumes that a response is normal up to "
-    "a skewness and a weight of its tails, with a formula for each."
+    "This distribution is not here yet; nearest is `shash`, which assumes that a response is normal up "
+    "to a skewness and a weight of its tails, with a formula for each."
 )
 # What others have and is not here: the nearest family, what it assumes, what to do.
 _NOT_HERE = {
