@@ -58,7 +58,8 @@ def render(tables: Tables, markdown: bool) -> str:
         return f"**{text}**" if markdown else f"*{text}"
 
     quantities = (LOG_SCORE, ERROR, COSTS[0])
-    return "\n\n".join(layout(quantity.title, tables.cells(quantity, mark)) for quantity in quantities)
+    tabled = ((quantity.title, tables.cells(quantity, mark)) for quantity in quantities)
+    return "\n\n".join(layout(title, cells) for title, cells in tabled if not cells.empty)
 
 
 def main(given: list[str] | None = None) -> None:
