@@ -18,9 +18,10 @@ from ahofm_keras.errors import warn
 from ahofm_keras.solvers.job import NOT_CONVERGED, FitJob, Outcome, Rows
 
 Solver = Callable[[Any, FitJob], Outcome]
-# Rounds over all predictors, and the change of the mean log-density that ends them, per row.
-_ROUNDS = 20
-_TOLERANCE = 1e-5
+# Rounds over all predictors, and the change of the mean log-density per row that ends them: what ends the
+# sweeps of one predictor.
+_ROUNDS = 50
+_TOLERANCE = 4e-4
 _BATCH_ROWS = 8192
 
 
