@@ -18,8 +18,8 @@ from ahofm_keras.errors import warn
 from ahofm_keras.solvers.job import NOT_CONVERGED, FitJob, Outcome, Rows
 
 Solver = Callable[[Any, FitJob], Outcome]
-# Rounds over all predictors, and the change of the mean log-density per row that ends them: what ends the
-# sweeps of one predictor.
+# Rounds over all predictors, and the change of the mean log-density per row that ends them, as it ends
+# the sweeps of one.
 _ROUNDS = 50
 _TOLERANCE = 4e-4
 _BATCH_ROWS = 8192
