@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ahofm_keras.families import Bernoulli, Family, Gamma, Gaussian, Poisson
+from ahofm_keras.families import Bernoulli, Binomial, Family, Gamma, Gaussian, Poisson
 
-OWN = (Gaussian, Bernoulli, Poisson, Gamma)
+OWN = (Gaussian, Bernoulli, Poisson, Gamma, Binomial)
 EVERY = [family(link) for family in OWN for link in family.links["mean"]]
 every_link = pytest.mark.parametrize("family", EVERY, ids=repr)
 
