@@ -15,6 +15,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
 from ahofm_keras.errors import DataError, did_you_mean
+from ahofm_keras.families.crps import numeric_crps
 from ahofm_keras.families.links import LINKS, Link
 from ahofm_keras.families.predictive import Asked, quantile_by_distribution
 
@@ -80,13 +81,21 @@ class Family:
 
     def __init__(self, link: str | Mapping[str, str] | None = None) -> None:
         first = next(iter(self.links))
-        chosen = {} if link is None else link if isinstance(link, Mapping) else {first: link}
-        for parameter in chosen:
-            if parameter not in self.links:
+        given = {} if link is None else link if isinstance(link, Mapping) else {first: link}
+        chosen: dict[str, str] = {}
+        for name, own_link in given.items():
+            parameter = self.own_parameter(name)
+            if parameter is None:
                 raise DataError(
-                    f"The {self.name} family has no parameter {parameter!r}."
-                    f"{did_you_mean(str(parameter), self.links)} It has: {_listed(self.links)}."
+                    f"The {self.name} family has no parameter {name!r}."
+                    f"{did_you_mean(str(name), self.links)} It has: {_listed(self.links)}."
                 )
+            if parameter in chosen:
+                raise DataError(
+                    f"The parameter `{parameter}` of the {self.name} family has two links: "
+                    f"{chosen[parameter]!r} and {own_link!r}."
+                )
+            chosen[parameter] = own_link
         self.parameters: dict[str, Link] = {
             parameter: self._find_link(parameter, chosen.get(parameter, allowed[0]))
             for parameter, allowed in self.links.items()
@@ -143,7 +152,7 @@ class Family:
 
     def own_parameter(self, name: str) -> str | None:
         """The family's own name of a parameter, which other packages may call otherwise."""
-        return name if name in self.parameters else self.aliases.get(name)
+        return name if name in self.links else self.aliases.get(name)
 
     # Links --------------------------------------------------------------------------------------
 
@@ -290,8 +299,11 @@ class Family:
         return {next(iter(self.links)): float(np.average(y, weights=weight))}
 
     def crps(self, y: np.ndarray, parameters: Parameters) -> np.ndarray:
-        """Continuous ranked probability score of each row: the smaller, the better."""
-        raise NotImplementedError(f"The {self.name} family has no closed form of the CRPS.")
+        """Continuous ranked probability score of each row: the smaller, the better.
+
+        Here by an integral over the cumulative probabilities; closed forms are faster.
+        """
+        return numeric_crps(self.distribution_of(parameters), np.asarray(y, float), self.discrete)
 
     # Response and start -------------------------------------------------------------------------
 
