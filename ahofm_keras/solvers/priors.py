@@ -168,12 +168,15 @@ class BlockPrior:
 
     def with_smoothing(self, known: np.ndarray) -> BlockPrior:
         """The prior at parameters that `smoothing` gave."""
-        parameters, tied = known.copy(), self.shape.tied > 0
-        total, added = known[tied, 0], known[tied, -1] + np.log(self.shape.tied[tied])
+        parameters, tied = known.copy(), self.shape.tied
         with np.errstate(divide="ignore"):
-            own = total + np.log(np.maximum(-np.expm1(np.minimum(added - total, 0.0)), 0.0))
-        lowest = self.shape.lowest[tied, 0]  # all of lambda is what tau adds
-        parameters[tied, 0] = np.maximum(own, lowest)
+            added = known[:, -1] + np.log(tied)
+            # Of groups to which tau adds nothing both may be minus infinity.
+            gap = np.subtract(added, known[:, 0], where=tied > 0, out=np.zeros(len(known)))
+            left = -np.expm1(np.minimum(gap, 0.0))
+            own = known[:, 0] + np.log(np.maximum(left, 0.0))
+        lowest = self.shape.lowest[:, 0]  # all of lambda is what tau adds
+        parameters[:, 0] = np.where(tied > 0, np.maximum(own, lowest), known[:, 0])
         return self.at(parameters)
 
     # Parts --------------------------------------------------------------------------------------------

@@ -85,6 +85,18 @@ def means(chunk: Chunk, state: State) -> list[np.ndarray]:
     return [chunk.mean(chunk.evaluate(state))]
 
 
+def links(chunk: Chunk, state: State, variational: bool) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Predictor of each row and, of a fit with variances, its variance."""
+    eta = chunk.predictor(chunk.fit(state))
+    variance = np.zeros(len(eta))
+    if variational:
+        dense = state.linear.columns.dense(chunk)
+        variance += np.einsum("qn,qn->n", dense, state.linear.covariance @ dense)
+        for group in state.groups:
+            variance += chunk.sums(group)[1]
+    return [eta], [chunk.response.scale**2 * variance]
+
+
 class Responses(NamedTuple):
     """Response, case weight and offset of each row."""
 
