@@ -86,15 +86,13 @@ def means(chunk: Chunk, state: State) -> list[np.ndarray]:
 
 
 def links(chunk: Chunk, state: State, variational: bool) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Predictor of each row and, of a fit with variances, its variance."""
-    eta = chunk.predictor(chunk.fit(state))
-    variance = np.zeros(len(eta))
+    """Predictor of each row, and its variance as if the smoothing were known; 0 without variances."""
+    variance = np.zeros(len(chunk.y))
     if variational:
-        dense = state.linear.columns.dense(chunk)
-        variance += np.einsum("qn,qn->n", dense, state.linear.covariance @ dense)
+        variance += state.linear.columns.variances(chunk, state.linear.covariance)
         for group in state.groups:
             variance += chunk.sums(group)[1]
-    return [eta], [chunk.response.scale**2 * variance]
+    return [chunk.predictor(chunk.fit(state))], [chunk.response.scale**2 * variance]
 
 
 class Responses(NamedTuple):
