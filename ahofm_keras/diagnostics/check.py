@@ -15,6 +15,7 @@ from ahofm_keras.diagnostics.checked_rows import read_rows
 from ahofm_keras.diagnostics.concurvity import concurvity_frame
 from ahofm_keras.diagnostics.overall import calibration_frame, expected_spread, overall_frame
 from ahofm_keras.diagnostics.residuals import residual_frame
+from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
 
 _SHOWN = 20
@@ -134,6 +135,8 @@ def check(
         []
     """
     check_readable(model)
+    if len(model.family.parameters) > 1 or model.of_parameter is not None:
+        raise DataError("`check` reads models with one predictor; those of several are not there yet.")
     check_count("seed", seed, 0, none=False)
     rows = read_rows(model, data, y, sample_weight)
     residuals = residual_frame(model.family, rows, seed)

@@ -16,6 +16,7 @@ from scipy.optimize import brentq, minimize_scalar
 
 from ahofm_keras.errors import DataError, did_you_mean
 from ahofm_keras.families.links import LINKS, Link
+from ahofm_keras.families.meanings import meaning_of
 from ahofm_keras.families.predictive import Asked, quantile_by_distribution
 
 Array = Any
@@ -57,6 +58,7 @@ class Family:
         variance_text: what the variance is by the family, in words.
         predicts: what a prediction is, e.g. `"the probability"`.
         result_label: the same before the name of the response, e.g. `"Probability of a 1 in"`.
+        meanings: what parameters are, in words, where that is not what most families mean by the name.
     """
 
     name: ClassVar[str]
@@ -73,6 +75,7 @@ class Family:
     variance_text: ClassVar[str] = "what the family says"
     predicts: ClassVar[str] = "the average"
     result_label: ClassVar[str] = "Predicted"
+    meanings: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, link: str | Mapping[str, str] | None = None) -> None:
         first = next(iter(self.links))
@@ -140,6 +143,10 @@ class Family:
     def own_parameter(self, name: str) -> str | None:
         """The family's own name of a parameter, which other packages may call otherwise."""
         return name if name in self.parameters else self.aliases.get(name)
+
+    def meaning(self, parameter: str) -> str:
+        """What a parameter is, in words."""
+        return self.meanings.get(parameter) or meaning_of(parameter)
 
     # Links --------------------------------------------------------------------------------------
 

@@ -35,6 +35,9 @@ class NegativeBinomial(Counted):
     name = "negative_binomial"
     links: ClassVar[Links] = {"mean": ("log", "sqrt"), "dispersion": ("log",)}
     variance_text = "mean + dispersion times the square of the mean"
+    meanings: ClassVar[Mapping[str, str]] = {
+        "dispersion": "how much more counts vary than those of a Poisson distribution, which has 0",
+    }
     aliases: ClassVar[Mapping[str, str]] = {
         "mu": "mean",
         "location": "mean",
