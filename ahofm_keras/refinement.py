@@ -104,7 +104,7 @@ def refine(
         first, *exact = [*_main_terms(model, parsed), *exact]
         formula = f"{parsed.response} ~ {first}"
     text = " + ".join([formula, *exact])
-    whole = model.whole
+    whole = model.whole()
     refined = AdditiveModel(
         text if parts.parameter is None else {**whole.formula, parts.parameter: text},
         rows,

@@ -75,7 +75,7 @@ def _check_used(parts: Parts, subset: Subset) -> None:
     if missing:
         own = [parts.variables[v].label for v in range(len(parts.variables)) if parts.has((v,))]
         has = f"which has: {_listed(own)}" if own else "which is constant"
-        others = ", ".join(f"`{name}`" for name in parts.model.whole.design.predictors)
+        others = ", ".join(f"`{name}`" for name in parts.model.whole().design.predictors)
         label = parts.variables[missing[0]].label
         raise DataError(
             f"`{label}` is not in the predictor of `{parts.parameter}`, {has}. Name another one with "

@@ -327,11 +327,15 @@ def _moments(variable: Variable, margin: Margin) -> tuple[np.ndarray, np.ndarray
     """Means and covariances of a variable's functions over its margin."""
     if not variable.is_category:
         return margin.mean, margin.covariance
-    levels = np.array(variable.levels, object if isinstance(variable.levels[0], str) else None)
-    functions = variable.functions(levels)
+    functions = variable.functions(level_values(variable))
     mean = function_means(variable, margin)
     centred = functions - mean[:, None]
     return mean, (centred * margin.frequencies) @ centred.T
+
+
+def level_values(variable: Variable) -> np.ndarray:
+    """The levels of a category, as values of its column."""
+    return np.array(variable.levels, object if isinstance(variable.levels[0], str) else None)
 
 
 def _combinations(members: Subset, order: int) -> np.ndarray:

@@ -64,7 +64,6 @@ class ParameterView(ReadingMethods, Units):
     def of_parameter(self) -> str:  # type: ignore[override]
         return self.name
 
-    @property
     def whole(self) -> Any:
         return self.model
 

@@ -19,9 +19,11 @@ class Units:
     # The parameter whose predictor this is; None of a model that has one predictor or is whole.
     of_parameter: str | None = None
 
-    @property
     def whole(self) -> Any:
-        """The model, of which this may be one predictor."""
+        """The model, of which this may be one predictor.
+
+        No property: Keras saves what the attributes of a model hold, and would not come to an end.
+        """
         return self
 
     @property

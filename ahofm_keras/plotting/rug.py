@@ -103,7 +103,7 @@ def working_residuals(
         columns: raw.
         y: response.
     """
-    whole = model.whole
+    whole = model.whole()
     names = list(whole.design.predictors)
     links = np.asarray(whole.predict(dict(columns), type="link"), float).reshape(len(y), len(names))
     etas = {name: links[:, place] for place, name in enumerate(names)}

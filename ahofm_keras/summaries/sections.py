@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
-from ahofm_keras.intervals import band_of_link
 from ahofm_keras.model.formulas import right_side
 from ahofm_keras.summaries.linear import LinearCoefficients
 from ahofm_keras.summaries.terms import TermRows
@@ -75,7 +75,7 @@ def read_section(model: Any, rows: int, residual_df: float | None) -> Section:
 
 def _is_further(model: Any) -> bool:
     """Whether this is a parameter beside the first, which has the response in its formula."""
-    return model.of_parameter not in (None, next(iter(model.whole.design.predictors)))
+    return model.of_parameter not in (None, next(iter(model.whole().design.predictors)))
 
 
 def _constant(model: Any) -> tuple[float, float, float]:
@@ -83,9 +83,9 @@ def _constant(model: Any) -> tuple[float, float, float]:
     block = LinearCoefficients(model)
     known = model.has_posterior and len(block.labels)
     error = np.sqrt(block.covariance.diagonal()[:1]) if known else np.full(1, np.nan)
-    band = band_of_link(np.array([model.intercept]), error, LEVEL)
-    low, high = model.family.mean_interval(band["lower"].to_numpy(), band["upper"].to_numpy())
-    value = model.family.inverse_link(band["link"].to_numpy(), np)
+    link, reach = np.array([model.intercept]), stats.norm.ppf((1 + LEVEL) / 2) * error
+    low, high = model.family.mean_interval(link - reach, link + reach)
+    value = model.family.inverse_link(link, np)
     return float(value[0]), float(low[0]), float(high[0])
 
 

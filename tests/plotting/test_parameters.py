@@ -24,7 +24,7 @@ def test_a_page_has_strips_of_all_parameters() -> None:
     ]
     texts = [text.get_text() for strip in figure.subfigs for text in strip.texts]
     head, foot = texts[0], texts[-1]
-    assert "loc: y ~ group" in head and "scale: ~ s(z" in head and "df: ~ 1" in head
+    assert all(text in head for text in ("loc: y ~ group", "scale: ~ s(z", "df: ~ 1"))
     assert "df: constant, " in foot
     plt.close("all")
 
