@@ -234,7 +234,7 @@ def _log_likelihood(model: AdditiveModel, data: Any) -> tuple[float, int]:
         rows = read_rows(model, data, None, None)
         total = model.family.log_likelihood(rows.y, rows.mean, rows.dispersion, rows.weight)
         return total, len(rows)
-    y = response_of(data, None, model.response, model.family)
+    y, _ = model.family.as_weighted(response_of(data, None, model.response, model.family), None)
     frame = model.predict(data, type="parameters")
     parameters = {name: frame[name].to_numpy() for name in model.family.parameters}
     found = model.family.log_density(y, parameters, np) + model.family.log_constant(y)

@@ -15,6 +15,8 @@ MEANINGS = {
     "precision": "how close responses stay to their average: the larger, the closer",
     "dispersion": "how much responses vary around their average, beyond what its size alone would do",
     "power": "how fast the variation grows with the average",
+    "skewness": "to which side the distribution leans: 0 to none, above 0 large values are far out",
+    "tail": "how close far values come: below 1 they lie further out than in a normal distribution",
     "zero": "the probability of zeros beside those that the counts have anyway",
 }
 

@@ -31,12 +31,12 @@ def learn_units_of_response(model: Any, rows: Rows | tf.data.Dataset, request: A
     """Learn shift and scale, as they would be at construction."""
     if isinstance(rows, Rows):
         y, offset = rows.y, rows.encoded.offset if model.design.first.offsets else 0.0
-        check_response_range(y, str(model.response))
+        check_response_range(y, str(model.response), model.family)
         for formula in read_formulas(model.formula, model.family)[1].values():
             warn_of_response(formula, request.x, model.response, y, model.family)
     else:
         y, offset = _first_rows(model, rows)
-        check_response_range(y, str(model.response))
+        check_response_range(y, str(model.response), model.family)
     units = learn_units(y, offset, model.family, model.design)
     for name, (shift, scale) in units.items():
         model.predictors[name].shift.assign(shift)
@@ -50,7 +50,8 @@ def _first_rows(model: Any, batches: tf.data.Dataset) -> tuple[np.ndarray, Any]:
     """Response and offset of the first rows of a dataset."""
     responses, offsets, rows = [], [], 0
     for encoded, y, *_ in batches:
-        responses.append(np.asarray(y, float).reshape(-1))
+        y = np.asarray(y, float)
+        responses.append(y if model.response.width > 1 else y.reshape(-1))
         rows += len(responses[-1])
         named = dict(zip(model.encoded_names, encoded, strict=True))
         offsets.append(np.asarray(named.get(OFFSET, np.zeros(len(responses[-1]))), float))

@@ -77,7 +77,8 @@ def residual_data(
     columns = find_rows(model, data, "A picture of partial residuals")
     assert columns is not None
     if data is not None:
-        y = read_response(data, model.response, model.family)
+        family = model.whole().family
+        y, _ = family.as_weighted(read_response(data, model.response, family), None)
     else:
         assert model.sample is not None
         y = model.sample.y

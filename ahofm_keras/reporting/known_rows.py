@@ -54,7 +54,8 @@ def find_known_rows(model: AdditiveModel, data: Any) -> KnownRows | None:
     """
     if data is not None:
         columns = model.read_inputs(data)
-        return _fitted(model, columns, read_response(data, model.response, model.family), None, True)
+        y = read_response(data, model.response, model.family)
+        return _fitted(model, columns, *model.family.as_weighted(y, None), True)
     if model.sample is None:
         return None
     return _fitted(model, model.sample.columns, model.sample.y, model.sample.weight, False)

@@ -133,6 +133,9 @@ const INVERSE_LINKS = {
   cloglog: (eta) => -Math.expm1(-Math.exp(clamp(eta, -300, 300))),
   inverse: (eta) => (eta > 0 ? 1 / eta : Infinity),
   sqrt: (eta) => Math.max(eta, 0) ** 2,
+  softplus: (eta) => Math.max(eta, 0) + Math.log1p(Math.exp(-Math.abs(Math.max(eta, -300)))),
+  inverse_square: (eta) => (eta > 0 ? 1 / Math.sqrt(eta) : Infinity),
+  cauchit: (eta) => 0.5 + Math.atan(eta) / Math.PI,
   log_above_2: (eta) => 2 + Math.exp(clamp(eta, -300, 300)),
   logit_1_2: (eta) => 1.01 + 0.98 * (1 + Math.tanh(eta / 2)) / 2,
 };
