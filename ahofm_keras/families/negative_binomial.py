@@ -34,6 +34,11 @@ class NegativeBinomial(Counted):
 
     name = "negative_binomial"
     links: ClassVar[Links] = {"mean": ("log", "sqrt"), "dispersion": ("log",)}
+    remedies: ClassVar[Mapping[str, str]] = {
+        "more zeros": (
+            'Where zeros have a cause of their own: `family="zero_inflated_negative_binomial"`.'
+        ),
+    }
     variance_text = "mean + dispersion times the square of the mean"
     aliases: ClassVar[Mapping[str, str]] = {
         "mu": "mean",

@@ -27,6 +27,7 @@ class StudentT(LocationScale):
 
     name = "student_t"
     links: ClassVar[Links] = {"loc": ("identity", "log"), "scale": ("log",), "df": ("log_above_2",)}
+    remedies: ClassVar[Mapping[str, str]] = {}
     variance_text = "df / (df - 2) times the square of the scale"
     aliases: ClassVar[Mapping[str, str]] = {
         **{

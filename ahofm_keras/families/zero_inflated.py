@@ -123,6 +123,9 @@ class ZeroInflatedPoisson(ZeroInflated):
     name = "zero_inflated_poisson"
     links: ClassVar[Links] = {"mean": ("log", "sqrt"), "zero": ("logit", "probit", "cloglog")}
     counts: ClassVar[Counted] = PoissonCounts()
+    remedies: ClassVar[Mapping[str, str]] = {
+        "heavy tails": '`family="zero_inflated_negative_binomial"` has counts that vary more.',
+    }
     aliases: ClassVar[Mapping[str, str]] = {**_ALIASES, "sigma": "zero"}
 
     def start_values(self, y: np.ndarray, weight: np.ndarray | None = None) -> dict[str, float]:

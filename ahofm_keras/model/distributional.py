@@ -93,6 +93,16 @@ class ResponseDistribution:
         return self.family.crps(np.asarray(y, float), self.parameters)
 
 
+def with_dispersion(
+    family: Family, parameters: Mapping[str, np.ndarray], dispersion: Any
+) -> dict[str, np.ndarray]:
+    """Parameters with the dispersion of a family that estimates it beside them."""
+    if family.dispersion_known:
+        return dict(parameters)
+    shape = np.shape(next(iter(parameters.values())))
+    return {**parameters, "dispersion": np.broadcast_to(dispersion, shape)}
+
+
 def check_quantiles(q: Any) -> list[float]:
     """Probabilities between 0 and 1."""
     levels = np.atleast_1d(np.asarray(q, dtype=object))
