@@ -152,6 +152,21 @@ def read_levels(data: Any, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
     return found
 
 
+def read_labels(data: Any, name: str) -> pd.Series:
+    """A column as it stands, checked: labels of classes keep their type and order.
+
+    Raises:
+        DataError: a missing column, missing values, texts mixed with others.
+    """
+    _check_table(data)
+    values = _as_series(_find_column(data, _keys_by_name(data), name), name)
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        _check_present(values, name)
+    else:
+        _clean_column(values, name, None)
+    return values
+
+
 def kind_of(values: np.ndarray) -> str:
     """`"number"`, `"text"` or `"boolean"`, of an array made by `read_columns`."""
     return {"f": NUMBER, "b": BOOLEAN}.get(values.dtype.kind, TEXT)
@@ -207,12 +222,7 @@ def _as_series(values: Any, name: str) -> pd.Series:
 
 
 def _clean_column(values: pd.Series, name: str, kind: str | None) -> np.ndarray:
-    missing = values.isna().to_numpy()
-    if missing.any():
-        raise DataError(
-            f"Column `{name}` has {_count(missing, 'missing value')}, first at row "
-            f"{int(np.argmax(missing))}. Drop them, or impute them."
-        )
+    _check_present(values, name)
     natural = _natural_kind(values, name)
     learning, kind = kind is None, kind or natural
     if kind == TEXT:
@@ -234,6 +244,15 @@ def _clean_column(values: pd.Series, name: str, kind: str | None) -> np.ndarray:
     if learning:  # a few new rows may lie close together
         _check_digits(values, numbers, name)
     return numbers
+
+
+def _check_present(values: pd.Series, name: str) -> None:
+    missing = values.isna().to_numpy()
+    if missing.any():
+        raise DataError(
+            f"Column `{name}` has {_count(missing, 'missing value')}, first at row "
+            f"{int(np.argmax(missing))}. Drop them, or impute them."
+        )
 
 
 def _check_digits(values: pd.Series, numbers: np.ndarray, name: str) -> None:

@@ -10,11 +10,13 @@ from ahofm_keras.families.gamma_ls import GammaLS  # isort: skip
 from ahofm_keras.families.student_t import StudentT  # isort: skip
 from ahofm_keras.families.laplace import Laplace  # isort: skip
 from ahofm_keras.families.logistic import Logistic  # isort: skip
+from ahofm_keras.families.shash import Shash  # isort: skip
 from ahofm_keras.families.lognormal import LogNormal  # isort: skip
 from ahofm_keras.families.inverse_gaussian import InverseGaussian  # isort: skip
 from ahofm_keras.families.weibull import Weibull  # isort: skip
 from ahofm_keras.families.beta import Beta  # isort: skip
 from ahofm_keras.families.negative_binomial import NegativeBinomial  # isort: skip
+from ahofm_keras.families.negative_binomial_1 import NegativeBinomial1  # isort: skip
 from ahofm_keras.families.tweedie import Tweedie  # isort: skip
 from ahofm_keras.families.zero_inflated import (  # isort: skip
     HurdlePoisson,
@@ -47,7 +49,9 @@ __all__ = [
     "LogNormal",
     "Logistic",
     "NegativeBinomial",
+    "NegativeBinomial1",
     "Poisson",
+    "Shash",
     "StudentT",
     "Tweedie",
     "Weibull",

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
 from ahofm_keras.errors import DataError, did_you_mean
+from ahofm_keras.families.crps import numeric_crps
 from ahofm_keras.families.links import LINKS, Link
 from ahofm_keras.families.predictive import Asked, quantile_by_distribution
 
@@ -51,6 +52,7 @@ class Family:
         with_dispersion: name of the family that has a parameter in the place of a dispersion that is
             estimated on the side.
         binary: whether it is 0 or 1, so that its mean is a probability.
+        labelled: whether it may hold texts and other labels, which `encode` makes numbers of.
         constant_variance: whether the variance is that of every mean.
         least_slope: slope and variance stay above this in a fit: a row of a mean at the edge of the
             support says nothing. 0 where a row says as much at any mean.
@@ -71,6 +73,7 @@ class Family:
     discrete: ClassVar[bool] = False
     with_dispersion: ClassVar[str | None] = None
     binary: ClassVar[bool] = False
+    labelled: ClassVar[bool] = False
     constant_variance: ClassVar[bool] = False
     least_slope: ClassVar[float] = 1e-10
     variance_text: ClassVar[str] = "what the family says"
@@ -80,13 +83,21 @@ class Family:
 
     def __init__(self, link: str | Mapping[str, str] | None = None) -> None:
         first = next(iter(self.links))
-        chosen = {} if link is None else link if isinstance(link, Mapping) else {first: link}
-        for parameter in chosen:
-            if parameter not in self.links:
+        given = {} if link is None else link if isinstance(link, Mapping) else {first: link}
+        chosen: dict[str, str] = {}
+        for name, own_link in given.items():
+            parameter = self.own_parameter(name)
+            if parameter is None:
                 raise DataError(
-                    f"The {self.name} family has no parameter {parameter!r}."
-                    f"{did_you_mean(str(parameter), self.links)} It has: {_listed(self.links)}."
+                    f"The {self.name} family has no parameter {name!r}."
+                    f"{did_you_mean(str(name), self.links)} It has: {_listed(self.links)}."
                 )
+            if parameter in chosen:
+                raise DataError(
+                    f"The parameter `{parameter}` of the {self.name} family has two links: "
+                    f"{chosen[parameter]!r} and {own_link!r}."
+                )
+            chosen[parameter] = own_link
         self.parameters: dict[str, Link] = {
             parameter: self._find_link(parameter, chosen.get(parameter, allowed[0]))
             for parameter, allowed in self.links.items()
@@ -143,7 +154,7 @@ class Family:
 
     def own_parameter(self, name: str) -> str | None:
         """The family's own name of a parameter, which other packages may call otherwise."""
-        return name if name in self.parameters else self.aliases.get(name)
+        return name if name in self.links else self.aliases.get(name)
 
     # Links --------------------------------------------------------------------------------------
 
@@ -290,10 +301,41 @@ class Family:
         return {next(iter(self.links)): float(np.average(y, weights=weight))}
 
     def crps(self, y: np.ndarray, parameters: Parameters) -> np.ndarray:
-        """Continuous ranked probability score of each row: the smaller, the better."""
-        raise NotImplementedError(f"The {self.name} family has no closed form of the CRPS.")
+        """Continuous ranked probability score of each row: the smaller, the better.
+
+        Here by an integral over the cumulative probabilities; closed forms are faster.
+        """
+        return numeric_crps(self.distribution_of(parameters), np.asarray(y, float), self.discrete)
 
     # Response and start -------------------------------------------------------------------------
+
+    def learn(self, values: Any, label: str) -> Family:
+        """The family with what the training response teaches it, such as its classes.
+
+        Args:
+            values: response as `encode` takes it.
+            label: the formula's response.
+        """
+        return self
+
+    def encode(self, values: Any, label: str) -> np.ndarray:
+        """The response as likelihoods take it, checked.
+
+        Args:
+            values: numbers `(n,)`, of several columns `(n, k)`; of a family that is `labelled` a
+                `pandas.Series` without missing values.
+            label: the formula's response.
+
+        Raises:
+            DataError: naming the first row that the family cannot have.
+        """
+        self.check_response(values, label)
+        return np.asarray(values)
+
+    def check_training(self, y: np.ndarray, label: str) -> None:
+        """Raise a `DataError`, or warn, where training rows are too much the same to learn from."""
+        if np.ptp(y) == 0:
+            raise DataError(f"The response `{label}` is constant ({y[0]:g}): nothing to learn.")
 
     def support(self, y: np.ndarray) -> np.ndarray:
         """Which values the response may take."""

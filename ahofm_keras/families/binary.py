@@ -9,6 +9,7 @@ from scipy import stats
 
 from ahofm_keras.families.base import Array, Links, Namespace
 from ahofm_keras.families.exponential import ExponentialFamily
+from ahofm_keras.families.links import PROBABILITIES
 from ahofm_keras.families.predictive import LEFT_OUT, Asked, Threshold, average
 from ahofm_keras.families.registry import register_family
 
@@ -21,7 +22,7 @@ class Bernoulli(ExponentialFamily):
     """0 or 1, by the probability of a 1."""
 
     name = "bernoulli"
-    links: ClassVar[Links] = {"mean": ("logit", "probit", "cloglog")}
+    links: ClassVar[Links] = {"mean": PROBABILITIES}
     support_text = "0 or 1"
     bounds = (0, 1)
     discrete = True

@@ -11,6 +11,7 @@ from scipy import special, stats
 
 from ahofm_keras.families.above_zero import AboveZero
 from ahofm_keras.families.base import Array, Links, Namespace, Parameters
+from ahofm_keras.families.links import SCALES
 from ahofm_keras.families.location_scale import moments
 from ahofm_keras.families.registry import register_family
 from ahofm_keras.families.special import (
@@ -32,7 +33,7 @@ class GammaLS(AboveZero):
     """Amounts by their mean and their coefficient of variation: the shape is 1 / scale^2."""
 
     name = "gamma_ls"
-    links: ClassVar[Links] = {"mean": ("log", "identity", "inverse"), "scale": ("log",)}
+    links: ClassVar[Links] = {"mean": ("log", "softplus", "identity", "inverse"), "scale": SCALES}
     variance_text = "the square of scale times mean"
     aliases: ClassVar[Mapping[str, str]] = {
         "mu": "mean",

@@ -12,6 +12,7 @@ from scipy import stats
 from ahofm_keras.families.above_zero import AboveZero, in_float
 from ahofm_keras.families.base import Array, Links, Namespace, Parameters
 from ahofm_keras.families.distributions import ContinuousDistribution
+from ahofm_keras.families.links import SCALES
 from ahofm_keras.families.location_scale import FARTHEST, LEAST_SCALE, moments
 from ahofm_keras.families.log_gamma import exp
 from ahofm_keras.families.registry import register_family
@@ -52,7 +53,7 @@ class InverseGaussian(AboveZero):
     """Times until a drifting sum of noise reaches a level: the variance is scale^2 mean^3."""
 
     name = "inverse_gaussian"
-    links: ClassVar[Links] = {"mean": ("log", "inverse"), "scale": ("log",)}
+    links: ClassVar[Links] = {"mean": ("log", "softplus", "inverse", "inverse_square"), "scale": SCALES}
     variance_text = "scale^2 times the third power of the mean"
     aliases: ClassVar[Mapping[str, str]] = {"mu": "mean", "location": "mean", "sigma": "scale"}
 

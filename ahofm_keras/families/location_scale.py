@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ahofm_keras.families.base import Array, Family, Links, Namespace, Parameters
+from ahofm_keras.families.links import SCALES
 
 # Distances from the location, in scales, whose square is still a number.
 FARTHEST = 1e70
@@ -20,7 +21,7 @@ _LEAST_SHARE = 1e-6
 class LocationScale(Family):
     """A response on the whole line whose location and scale have predictors."""
 
-    links: ClassVar[Links] = {"loc": ("identity", "log"), "scale": ("log",)}
+    links: ClassVar[Links] = {"loc": ("identity", "log", "softplus"), "scale": SCALES}
     support_text = "finite"
     remedies: ClassVar[Mapping[str, str]] = {
         "heavy tails": '`family="student_t"` has tails of a weight that is estimated.',

@@ -11,6 +11,7 @@ from scipy import special, stats
 
 from ahofm_keras.families.above_zero import AboveZero
 from ahofm_keras.families.base import Array, Links, Namespace, Parameters
+from ahofm_keras.families.links import SCALES
 from ahofm_keras.families.location_scale import FARTHEST, LEAST_SCALE, moments
 from ahofm_keras.families.log_gamma import exp
 from ahofm_keras.families.registry import register_family
@@ -22,7 +23,7 @@ class LogNormal(AboveZero):
     """Amounts by the mean and the standard deviation of their logarithm."""
 
     name = "lognormal"
-    links: ClassVar[Links] = {"loc": ("identity",), "scale": ("log",)}
+    links: ClassVar[Links] = {"loc": ("identity",), "scale": SCALES}
     variance_text = "exp(scale^2) - 1 times the square of the mean"
     aliases: ClassVar[Mapping[str, str]] = {
         "mu": "loc",

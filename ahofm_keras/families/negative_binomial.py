@@ -12,6 +12,7 @@ from scipy.interpolate import RectBivariateSpline
 from ahofm_keras.families.base import Array, Links, Namespace, Parameters
 from ahofm_keras.families.count_sums import count_nodes
 from ahofm_keras.families.counted import Counted
+from ahofm_keras.families.links import MEANS, SCALES
 from ahofm_keras.families.location_scale import moments
 from ahofm_keras.families.registry import register_family
 from ahofm_keras.families.special import gamma_rest, gamma_rest_slope, log1p_gap
@@ -33,7 +34,7 @@ class NegativeBinomial(Counted):
     """Counts whose variance is mean + dispersion mean^2."""
 
     name = "negative_binomial"
-    links: ClassVar[Links] = {"mean": ("log", "sqrt"), "dispersion": ("log",)}
+    links: ClassVar[Links] = {"mean": MEANS, "dispersion": SCALES}
     remedies: ClassVar[Mapping[str, str]] = {
         "more zeros": (
             'Where zeros have a cause of their own: `family="zero_inflated_negative_binomial"`.'

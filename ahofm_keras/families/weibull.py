@@ -11,6 +11,7 @@ from scipy import special, stats
 
 from ahofm_keras.families.above_zero import AboveZero
 from ahofm_keras.families.base import Array, Links, Namespace, Parameters
+from ahofm_keras.families.links import SCALES
 from ahofm_keras.families.location_scale import moments
 from ahofm_keras.families.log_gamma import exp
 from ahofm_keras.families.registry import register_family
@@ -29,7 +30,7 @@ class Weibull(AboveZero):
     """Times whose hazard is a power of time: it falls where the shape is below 1, rises above 1."""
 
     name = "weibull"
-    links: ClassVar[Links] = {"scale": ("log",), "shape": ("log",)}
+    links: ClassVar[Links] = {"scale": SCALES, "shape": SCALES}
     variance_text = "what scale and shape say"
     aliases: ClassVar[Mapping[str, str]] = {
         "mu": "scale",
@@ -68,6 +69,13 @@ class Weibull(AboveZero):
         mean, variance = moments(np.log(y), weight)
         shape = float(np.clip(pi / sqrt(6 * variance), *_START))
         return {"scale": float(np.exp(mean + np.euler_gamma / shape)), "shape": shape}
+
+    def crps(self, y: np.ndarray, parameters: Parameters) -> np.ndarray:
+        """The smaller of two times has the mean 2^(-1 / shape) times that of one."""
+        shape, power = parameters["shape"], exp(_log_power(y, parameters))
+        mean, below = self.mean_of(parameters), -np.expm1(-power)
+        partial = special.gammainc(1 + 1 / shape, power)
+        return np.asarray(y * (2 * below - 1) + mean * (2 ** (-1 / shape) - 2 * partial))
 
 
 def _log_power(y: Array, parameters: Parameters, xp: Namespace = np) -> Array:

@@ -26,7 +26,7 @@ from ahofm_keras.model.arguments import (
 from ahofm_keras.model.fit_result import FitResult, hash_rows, measure_fit
 from ahofm_keras.model.fit_state import FitState
 from ahofm_keras.model.limits import learn_limits, without_limits
-from ahofm_keras.model.reading import check_varies, split_off
+from ahofm_keras.model.reading import split_off
 from ahofm_keras.model.response import learn_expression_of_response, learn_units_of_response
 from ahofm_keras.model.row_reader import RowReader
 from ahofm_keras.model.starts import check_room, most_starts
@@ -264,7 +264,7 @@ def split_rows(
     elif request.validation_split:
         raise DataError("`validation_split` needs data in memory; give a dataset as `validation_data`.")
     if isinstance(training, Rows):
-        check_varies(training.y, str(model.response))
+        model.family.check_training(training.y, str(model.response))
     return training, validation
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from ahofm_keras.errors import DataError, did_you_mean
 from ahofm_keras.families import FAMILIES, Family
 from ahofm_keras.formula import Formula, parse_formula
+from ahofm_keras.transforms import Expression
 
 CONSTANT = "~ 1"
 
@@ -50,6 +51,13 @@ def read_formulas(
                 f'of `{name}` without one, "~{after}".'
             )
     return family, found
+
+
+def find_response(formula: str | Mapping[str, str], columns: Sequence[Any] | None = None) -> Expression:
+    """The response, which one of the formulas has."""
+    texts = [formula] if isinstance(formula, str) else list(formula.values())
+    own = (text for text in texts if isinstance(text, str) and text.partition("~")[0].strip())
+    return parse_formula(next(own, texts[0] if texts else ""), columns).response
 
 
 def _by_parameter(formula: Mapping[str, str], family: Family) -> tuple[Family, dict[str, str]]:

@@ -14,8 +14,8 @@ from ahofm_keras.data import ROWS, TEXT, column_names, kind_of, read_columns, re
 from ahofm_keras.errors import DataError, warn
 from ahofm_keras.families import Family
 from ahofm_keras.formula import Formula
-from ahofm_keras.model.formulas import read_formulas
-from ahofm_keras.model.reading import learn_response, read_response_columns
+from ahofm_keras.model.formulas import find_response, read_formulas
+from ahofm_keras.model.reading import learn_response, read_response_columns, response_values
 from ahofm_keras.terms import Design, fit_terms
 from ahofm_keras.transforms import Expression, quote_column
 
@@ -47,6 +47,7 @@ def learn_state(
     """
     if data is None:
         raise DataError("`AdditiveModel` needs data to learn its bases from: pass `data=`.")
+    family = _learn_family(formula, data, family)
     family, formulas = read_formulas(formula, family, column_names(data))
     parsed = next(iter(formulas.values()))
     names = dict.fromkeys(name for own in formulas.values() for name in own.columns())
@@ -86,6 +87,17 @@ def learn_state(
     }
     # Keras writes tuples in a form of its own; as JSON there are only lists.
     return json.loads(json.dumps(state))
+
+
+def _learn_family(formula: str | Mapping[str, str], data: Any, family: Family) -> Family:
+    """The family with what the response teaches it, before formulas are read by its parameters."""
+    if type(family).learn is Family.learn:
+        return family
+    names = column_names(data)
+    response = find_response(formula, names)
+    if not set(response.columns()) <= set(names):
+        return family
+    return family.learn(response_values(data, response, family), str(response))
 
 
 def learn_units(

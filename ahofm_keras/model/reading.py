@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ahofm_keras.bases import locate_levels
-from ahofm_keras.data import TEXT, kind_of, read_columns, shuffled_split
+from ahofm_keras.data import TEXT, kind_of, read_columns, read_labels, shuffled_split
 from ahofm_keras.errors import DataError, warn
 from ahofm_keras.families import Family
 from ahofm_keras.solvers.job import Rows
@@ -99,38 +99,48 @@ def _report_outside(design: Design, columns: Columns, extrapolation: str) -> Non
 
 def learn_response(data: Any, expression: Expression, family: Family) -> tuple[Expression, np.ndarray]:
     """The response's expression with what it learned, and its training values, checked."""
+    if _has_labels(expression, family):
+        y = read_response(data, expression, family)
+        check_response_range(y, str(expression), family)
+        return expression, y
     columns = read_response_columns(data, expression)
     learned = learn_expression(expression, columns)
-    y = _response_values(learned, columns, family)
-    check_response_range(y, str(expression))
+    y = family.encode(_response_values(learned, columns), str(learned))
+    check_response_range(y, str(expression), family)
     return learned, y
 
 
-def check_response_range(y: np.ndarray, label: str) -> None:
+def check_response_range(y: np.ndarray, label: str, family: Family) -> None:
     """Raise a `DataError` where a response varies too little to learn from it."""
-    check_varies(y, label)
+    family.check_training(y, label)
     if np.ptp(y) < 1 / LARGEST:
         raise DataError(f"The response `{label}` varies by {np.ptp(y):g} only. Use another unit.")
 
 
-def check_varies(y: np.ndarray, label: str) -> None:
-    """Raise a `DataError` where all responses are the same."""
-    if np.ptp(y) == 0:
-        raise DataError(f"The response `{label}` is constant ({y[0]:g}): nothing to learn.")
-
-
 def read_response(data: Any, expression: Expression, family: Family) -> np.ndarray:
     """The response of new data, checked."""
-    return _response_values(expression, read_response_columns(data, expression), family)
+    return family.encode(response_values(data, expression, family), str(expression))
+
+
+def response_values(data: Any, expression: Expression, family: Family) -> Any:
+    """The response of new data as it stands there: numbers, or labels of families that have some."""
+    if _has_labels(expression, family):
+        return read_labels(data, next(iter(expression.columns())))
+    return _response_values(expression, read_response_columns(data, expression))
+
+
+def _has_labels(expression: Expression, family: Family) -> bool:
+    return family.labelled and expression.is_column
 
 
 def as_response(y: Any, label: str, family: Family) -> np.ndarray:
     """A response given beside the data, already on its own scale, checked."""
+    if family.labelled:
+        return family.encode(read_labels({label: y}, label), label)
     values = read_columns({label: np.asarray(y).reshape(-1)}, [label])[label]
     if kind_of(values) == TEXT:
         raise _text_response(label, values)
-    family.check_response(values.astype(float), label)
-    return values.astype(float)
+    return family.encode(values.astype(float), label)
 
 
 def read_response_columns(data: Any, expression: Expression) -> Columns:
@@ -149,12 +159,11 @@ def _text_response(name: str, values: np.ndarray) -> DataError:
     )
 
 
-def _response_values(expression: Expression, columns: Columns, family: Family) -> np.ndarray:
+def _response_values(expression: Expression, columns: Columns) -> np.ndarray:
     y = _evaluate(expression, columns)
     if y.ndim != 1:
         raise DataError(f"The response `{expression}` has several columns.")
     check_finite(expression, y, columns)
-    family.check_response(y, str(expression))
     return y
 
 

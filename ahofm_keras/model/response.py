@@ -31,12 +31,12 @@ def learn_units_of_response(model: Any, rows: Rows | tf.data.Dataset, request: A
     """Learn shift and scale, as they would be at construction."""
     if isinstance(rows, Rows):
         y, offset = rows.y, rows.encoded.offset if model.design.first.offsets else 0.0
-        check_response_range(y, str(model.response))
+        check_response_range(y, str(model.response), model.family)
         for formula in read_formulas(model.formula, model.family)[1].values():
             warn_of_response(formula, request.x, model.response, y, model.family)
     else:
         y, offset = _first_rows(model, rows)
-        check_response_range(y, str(model.response))
+        check_response_range(y, str(model.response), model.family)
     units = learn_units(y, offset, model.family, model.design)
     for name, (shift, scale) in units.items():
         model.predictors[name].shift.assign(shift)

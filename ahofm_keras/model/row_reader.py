@@ -91,6 +91,6 @@ class RowReader:
         return self._encoder.encode(read_inputs(self._design, x, self._extrapolation))
 
     def _stream(self, dataset: tf.data.Dataset, with_response: bool) -> tf.data.Dataset:
-        check_stream(dataset, self._design, with_response)
+        check_stream(dataset, self._design, with_response, self._family.labelled)
         check = BatchCheck(self._design, self._family, self._extrapolation)
         return self._encoder.encode_stream(dataset, check, with_response)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import tensorflow as tf
 
 from ahofm_keras.data import ROWS
@@ -17,13 +18,16 @@ from ahofm_keras.terms import Design
 _MARK = "ahofm_keras.DataError: "
 
 
-def check_stream(dataset: tf.data.Dataset, design: Design, needs_response: bool) -> None:
+def check_stream(
+    dataset: tf.data.Dataset, design: Design, needs_response: bool, labelled: bool = False
+) -> None:
     """Raise a `DataError` where the dataset's elements are not batches of what the model needs.
 
     Args:
         dataset: of `columns`, `(columns, y)` or `(columns, y, weight)`.
         design: names and kinds of the columns.
         needs_response: whether there must be a y.
+        labelled: whether it may hold texts.
     """
     spec = dataset.element_spec
     columns, *rest = spec if isinstance(spec, tuple) else (spec,)
@@ -37,7 +41,7 @@ def check_stream(dataset: tf.data.Dataset, design: Design, needs_response: bool)
         _check_column(name, columns[name], kind)
     if needs_response and not rest:
         raise DataError("The dataset has no response: give batches of `(columns, y)`.")
-    if needs_response and rest[0].dtype == tf.string:
+    if needs_response and rest[0].dtype == tf.string and not labelled:
         raise DataError("The response of the dataset holds texts. Recode it as numbers.")
     if int(dataset.cardinality()) == 0:
         raise DataError("The dataset has no batches.")
@@ -81,7 +85,9 @@ class BatchCheck:
             return {name: tf.identity(value) for name, value in columns.items()}
 
     def response(self, y: Any) -> Any:
-        """The response again, once it is found within the family's support."""
+        """The response again, once it is found within the family's support; labels as numbers."""
+        if self._family.labelled:
+            return tf.ensure_shape(tf.numpy_function(self._encode, [y], tf.float64), y.shape)
         checked = tf.numpy_function(self._check_response, [y], tf.bool)
         with tf.control_dependencies([checked]):
             return tf.identity(y)
@@ -99,6 +105,15 @@ class BatchCheck:
                         f"{_MARK}Values outside the training range: `{name}` ([{low:g}, {high:g}])."
                     )
         return True
+
+    def _encode(self, y: np.ndarray) -> np.ndarray:
+        labels = pd.Series(np.asarray(y).reshape(-1))
+        if labels.dtype == object:
+            labels = labels.str.decode("utf-8")
+        try:
+            return self._family.encode(labels, "y").reshape(np.shape(y))
+        except DataError as error:
+            raise ValueError(f"{_MARK}{error}") from None
 
     def _check_response(self, y: np.ndarray) -> bool:
         values = np.asarray(y, float).reshape(-1)
