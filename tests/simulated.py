@@ -17,7 +17,7 @@ _ETAS = {
     "logit_1_2": (0.0, 0.5),
 }
 _OTHERS = {"scale": (-0.7, 0.4), "dispersion": (-0.7, 0.4), "zero": (-1.0, 0.8), "shape": (0.6, 0.3)}
-_OTHERS |= {"precision": (2.3, 0.4)}
+_OTHERS |= {"precision": (2.3, 0.4), "skewness": (0.0, 0.3), "tail": (0.0, 0.2)}
 
 
 def _is_simulated(family: Family) -> bool:

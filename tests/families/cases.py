@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ahofm_keras.families import Bernoulli, Family, Gamma, Gaussian, Poisson
+from ahofm_keras.families import FAMILIES, Bernoulli, Family, Gamma, Gaussian, Poisson
+
+# The package's own families by name: of one parameter, and of several.
+_NAMES = [name for name, own in FAMILIES.items() if own.__module__.startswith("ahofm_keras.")]
+ONE = [name for name in _NAMES if len(FAMILIES[name].links) == 1]
+SEVERAL = [name for name in _NAMES if len(FAMILIES[name].links) > 1]
 
 OWN = (Gaussian, Bernoulli, Poisson, Gamma)
 EVERY = [family(link) for family in OWN for link in family.links["mean"]]

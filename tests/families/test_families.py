@@ -14,6 +14,7 @@ from scipy import stats
 
 from ahofm_keras.errors import DataError
 from ahofm_keras.families import FAMILIES, Deviance, HalfDeviance, get_family
+from tests.families.cases import ONE
 
 LOG_LIKELIHOODS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "gaussian": lambda y, mean: stats.norm.logpdf(y, mean),
@@ -34,7 +35,6 @@ RESPONSES = {
     "gamma": np.array([1e-3, 0.5, 1.0, 30.0, 1e4]),
 }
 # Those of several parameters are in test_several_parameters.py.
-ONE = [name for name, family in FAMILIES.items() if len(family.links) == 1]
 every_family = pytest.mark.parametrize("name", ONE)
 
 
