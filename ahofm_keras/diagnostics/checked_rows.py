@@ -66,9 +66,9 @@ class CheckedRows:
         return with_dispersion(self.family, self.family.inverse_links(self.links), self._own_dispersion)
 
     @property
-    def _own_dispersion(self) -> np.ndarray:
+    def _own_dispersion(self) -> np.ndarray | float:
         """Of each row: a weight divides it where the family has one."""
-        return self.dispersion / (1.0 if self.family.dispersion_known else self.weight)
+        return self.dispersion if self.family.dispersion_known else self.dispersion / self.weight
 
     @cached_property
     def distribution(self) -> Any:
