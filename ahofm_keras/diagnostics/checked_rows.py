@@ -71,19 +71,42 @@ class CheckedRows:
         return self.dispersion if self.family.dispersion_known else self.dispersion / self.weight
 
     @cached_property
-    def distribution(self) -> Any:
-        """Of each response, with SciPy's methods."""
-        return self.family.distribution_of(self.parameters)
-
-    @cached_property
     def mean(self) -> np.ndarray:
         """Of each response `(n,)`."""
         return np.asarray(self.family.mean_of(self.parameters))
 
+    # What was drawn is another number than the response where weights are a part of it, as trials are.
+
     @cached_property
-    def counted(self) -> np.ndarray:
-        """How often a row counts: by its weight where that does not divide a dispersion."""
-        return self.weight if self.family.dispersion_known else np.ones(len(self))
+    def _drawn(self) -> tuple[Family, np.ndarray]:
+        return self.family.counted(self.y, self.weight)
+
+    @property
+    def drawn(self) -> Family:
+        """The family of what was drawn."""
+        return self._drawn[0]
+
+    @property
+    def drawn_y(self) -> np.ndarray:
+        """What was drawn `(n,)`, such as a number of successes."""
+        return self._drawn[1]
+
+    @cached_property
+    def distribution(self) -> Any:
+        """Of what was drawn in each row, with SciPy's methods."""
+        return self.drawn.distribution_of(self.parameters)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """How often a row counts: by its weight where that says nothing of the distribution."""
+        own = self.family.dispersion_known and self.drawn is self.family
+        return self.weight if own else np.ones(len(self))
+
+    @property
+    def variance(self) -> np.ndarray:
+        """Of each response `(n,)`, in its own unit."""
+        unit = 1.0 if self.drawn is self.family else self.weight
+        return np.asarray(self.distribution.var()) / unit**2
 
     def take(self, rows: np.ndarray) -> dict[str, np.ndarray]:
         """Raw columns of some of the rows."""
@@ -179,6 +202,7 @@ def _find_rows(
     if len(response) != count:
         raise DataError(f"The response has {len(response)} values, the data {count} rows.")
     found = read_weight(data, in_row_order(data, sample_weight, "sample_weight"), count)
+    response, found = model.family.as_weighted(response, found)
     weight = np.ones(count) if found is None else found
     index = data.index.to_numpy() if isinstance(data, pd.DataFrame) else np.arange(count)
     return columns, response, weight, index

@@ -75,7 +75,7 @@ def calibration_frame(rows: CheckedRows) -> pd.DataFrame:
     bins = int(np.clip(len(rows) // _LEAST_ROWS_A_BIN, 1, _BINS))
     edges = np.unique(np.quantile(rows.mean, np.linspace(0, 1, bins + 1)[1:-1]))
     place = np.searchsorted(edges, rows.mean, side="right")
-    variance = rows.distribution.var()
+    variance = rows.variance
     table = pd.DataFrame({"place": place, "fitted": rows.mean, "observed": rows.y, "variance": variance})
     groups = table.groupby("place")
     found = groups[["fitted", "observed"]].mean()
@@ -144,8 +144,9 @@ def _tail(residuals: np.ndarray, cut: int) -> tuple[float, float, bool]:
 
 def _bias(rows: CheckedRows) -> float:
     """Mean of Pearson's residuals: response less mean, in standard deviations."""
-    deviation = np.maximum(rows.distribution.std(), np.sqrt(np.finfo(float).tiny))
-    return float(np.mean((rows.y - rows.mean) / deviation))
+    return float(
+        np.mean((rows.y - rows.mean) / np.sqrt(np.maximum(rows.variance, np.finfo(float).tiny)))
+    )
 
 
 def _middle_spread(residuals: np.ndarray) -> float:
@@ -193,13 +194,13 @@ def _feature_lines(model: AdditiveModel, rows: CheckedRows, residuals: np.ndarra
 
 def _dispersion_line(model: AdditiveModel, rows: CheckedRows) -> Line:
     """Pearson's chi-squared over its degrees of freedom."""
-    family, mean = model.family, np.maximum(rows.mean, np.finfo(float).tiny)
-    statistic = float(np.sum(rows.weight * (rows.y - mean) ** 2 / family.variance(mean)))
-    degrees = float(rows.weight.sum()) - _used_degrees(model, rows)
-    ratio = statistic / max(degrees, 1.0)
+    family, least = model.family, np.finfo(float).tiny
+    squares = (rows.y - rows.mean) ** 2 / np.maximum(rows.variance, least)
+    degrees = float(rows.counts.sum()) - _used_degrees(model, rows)
+    ratio = float(rows.counts @ squares) / max(degrees, 1.0)
     # Var((y - mu)^2 / V) is 2 and the excess kurtosis; tiny means would make that as large as one likes.
-    kurtosis = family.distribution(np.maximum(mean, 1e-3)).stats(moments="k")
-    error = np.sqrt(np.sum(rows.weight**2 * (2 + kurtosis))) / max(degrees, 1.0)
+    kurtosis = rows.drawn.distribution(np.maximum(rows.mean, 1e-3)).stats(moments="k")
+    error = np.sqrt(np.sum(rows.counts**2 * (2 + kurtosis))) / max(degrees, 1.0)
     off = abs(ratio - 1) > max(_CHANCE * error, _LEAST_DISPERSION)
     if ratio > 1:
         text = (
@@ -216,10 +217,10 @@ def _dispersion_line(model: AdditiveModel, rows: CheckedRows) -> Line:
 def _zeros_line(rows: CheckedRows) -> Line:
     """Rows of 0, beside those that are expected."""
     chance = rows.distribution.cdf(np.zeros(len(rows)))
-    total = rows.counted.sum()
-    expected = float(rows.counted @ chance / total)
-    error = np.sqrt(rows.counted**2 @ (chance * (1 - chance))) / total
-    share = float(rows.counted @ (rows.y == 0) / total)
+    total = rows.counts.sum()
+    expected = float(rows.counts @ chance / total)
+    error = np.sqrt(rows.counts**2 @ (chance * (1 - chance))) / total
+    share = float(rows.counts @ (rows.drawn_y == 0) / total)
     off = abs(share - expected) > max(_CHANCE * error, _LEAST_ZEROS)
     side, kind = ("More", "more zeros") if share > expected else ("Fewer", "fewer zeros")
     text = f"{side} zeros than the model says: {share:.1%} of the rows, {expected:.1%} are expected."

@@ -26,7 +26,7 @@ def residual_frame(rows: CheckedRows, seed: int) -> pd.DataFrame:
         rows: with predictions.
         seed: of the randomisation.
     """
-    quantile, clipped = quantile_residuals(rows.family, rows.y, rows.parameters, seed)
+    quantile, clipped = quantile_residuals(rows.drawn, rows.drawn_y, rows.parameters, seed)
     frame = pd.DataFrame(
         {
             "row": rows.index,

@@ -8,9 +8,15 @@ from typing import Any
 from ahofm_keras.errors import DataError, did_you_mean
 from ahofm_keras.families import FAMILIES, Family
 from ahofm_keras.formula import Formula, parse_formula
-from ahofm_keras.transforms import Expression
+from ahofm_keras.transforms import RESPONSES, Expression
 
 CONSTANT = "~ 1"
+_COLUMN = "column"
+_FORMS = {
+    _COLUMN: "one column",
+    "cbind": "`cbind(successes, failures)`",
+    "Surv": "`Surv(time, event)`",
+}
 
 
 def read_formulas(
@@ -35,6 +41,7 @@ def read_formulas(
     else:
         given = {first: formula}
     parsed = parse_formula(given[first], columns)
+    check_form(parsed.response, family)
     left = given[first].partition("~")[0].strip()
     found = {first: parsed}
     for name in list(family.parameters)[1:]:
@@ -58,6 +65,19 @@ def find_response(formula: str | Mapping[str, str], columns: Sequence[Any] | Non
     texts = [formula] if isinstance(formula, str) else list(formula.values())
     own = (text for text in texts if isinstance(text, str) and text.partition("~")[0].strip())
     return parse_formula(next(own, texts[0] if texts else ""), columns).response
+
+
+def check_form(response: Expression, family: Family) -> None:
+    """Raise a `DataError` where the family's response has another number of columns."""
+    form = response.function if response.function in RESPONSES else _COLUMN
+    if form in family.forms:
+        return
+    wanted = " or ".join(_FORMS[own] for own in family.forms)
+    others = ", ".join(f"`{name}`" for name, own in FAMILIES.items() if form in own.forms)
+    raise DataError(
+        f"The response of the {family.name} family is {wanted}. Received: `{response}`. Families of "
+        f"{_FORMS[form]}: {others}."
+    )
 
 
 def _by_parameter(formula: Mapping[str, str], family: Family) -> tuple[Family, dict[str, str]]:

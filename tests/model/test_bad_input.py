@@ -122,7 +122,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "evaluate: negative counts": (evaluate(DATA.assign(c=-1)), "The response `c` of the poisson family must be whole numbers from 0 on, but 60 of 60 values are not; first at row 0: -1."),
     "evaluate: texts": (evaluate(DATA, ["u"] * ROWS), "The response `c` holds texts (first: 'u'). Recode it as numbers; two classes as 0 and 1."),
     # options
-    "construct: family": (build("y ~ x1", family="binomial"), f"Unknown family 'binomial'. Here it is called `bernoulli`, of responses that are 0 or 1. Known families: {', '.join(f'`{name}`' for name in FAMILIES)}."),
+    "construct: family": (build("y ~ x1", family="logit"), f"Unknown family 'logit'. Here it is called `bernoulli`, of responses that are 0 or 1. Known families: {', '.join(f'`{name}`' for name in FAMILIES)}."),
     "construct: df_kind": (build("y ~ x1", df_kind="HH"), "`df_kind` must be one of '2H-HH', 'H'. Received: 'HH'."),
     "construct: extrapolation": (build("y ~ x1", extrapolation="cubic"), "`extrapolation` must be one of 'clip', 'linear', 'error'. Received: 'cubic'."),
     "predict: type": (predict(DATA, type="class"), "`type` must be one of 'response', 'link', 'terms', 'parameters', 'distribution', 'quantile'. Received: 'class'."),
