@@ -16,6 +16,7 @@ from ahofm_keras.decomposition.parts import check_readable
 from ahofm_keras.diagnostics.checked_rows import read_rows
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
+from ahofm_keras.scores import mean_log_score
 from ahofm_keras.summaries.figures import read_figures
 from ahofm_keras.summaries.tables import WIDTH, Table
 from ahofm_keras.texts import table_number, table_percent
@@ -222,6 +223,5 @@ def _log_scores(models: Sequence[AdditiveModel], data: Any) -> tuple[list[float]
     scores = []
     for model in models:
         rows = read_rows(model, data, None, None)
-        total = model.family.log_likelihood(rows.y, rows.mean, rows.dispersion, rows.weight)
-        scores.append(total / len(rows))
+        scores.append(mean_log_score(rows))
     return scores, len(rows)

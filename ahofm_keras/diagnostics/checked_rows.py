@@ -63,10 +63,10 @@ class CheckedRows:
     @cached_property
     def parameters(self) -> dict[str, np.ndarray]:
         """Of the response's distribution, at the means of the predictors; the dispersion too."""
-        return with_dispersion(self.family, self.family.inverse_links(self.links), self._own_dispersion)
+        return with_dispersion(self.family, self.family.inverse_links(self.links), self.own_dispersion)
 
     @property
-    def _own_dispersion(self) -> np.ndarray | float:
+    def own_dispersion(self) -> np.ndarray | float:
         """Of each row: a weight divides it where the family has one."""
         return self.dispersion if self.family.dispersion_known else self.dispersion / self.weight
 

@@ -237,10 +237,19 @@ def check_interval(model: Any, type: str, level: Any, method: str, calibration: 
         )
 
 
+def links_with_errors(model: Any, x: Any) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Predictors and their standard errors, by parameter."""
+    return _links(model, x, "links")
+
+
 def links_given_smoothing(model: Any, x: Any) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Predictors and their standard errors as if the smoothing were known, as leverages have it."""
+    return _links(model, x, "links_given_smoothing")
+
+
+def _links(model: Any, x: Any, which: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     rows = batches_of(model._reader.without_response(x), PREDICTION_ROWS)
-    predicted = model._outputs.run("links_given_smoothing", rows)
+    predicted = model._outputs.run(which, rows)
     return {name: (predicted[name][:, 0], predicted[name][:, 1]) for name in model.design.predictors}
 
 
