@@ -121,8 +121,8 @@ def _log_density(rows: CheckedRows, distribution: Any) -> np.ndarray:
 def _averaged_log_densities(model: AdditiveModel, rows: CheckedRows) -> np.ndarray:
     if not model.has_posterior:
         raise DataError(
-            "`posterior=True` needs the posterior that a fit to rows in memory leaves in the model. Leave "
-            "it out for the score at the means."
+            "`posterior=True` needs the posterior that a fit to rows in memory leaves. Leave "
+            "it out for the score at the means of the predictors."
         )
     links = links_with_errors(model, rows.columns)
     weights, parameters = mixture_components(rows.drawn, links, rows.own_dispersion)

@@ -129,5 +129,5 @@ def test_what_cannot_be_scored() -> None:
     with pytest.warns(ak.AhofmWarning, match="last epoch"):
         streamed.fit(data, epochs=1, solver="adam", verbose=0)
     streamed.posteriors["mean"].forget()
-    with pytest.raises(ak.DataError, match="`posterior=True` needs the posterior"):
+    with pytest.raises(ak.DataError, match="`posterior=True` needs the posterior that"):
         ak.log_score(streamed, data, posterior=True)
