@@ -99,13 +99,13 @@ class CheckedRows:
     @property
     def counts(self) -> np.ndarray:
         """How often a row counts: by its weight where that says nothing of the distribution."""
-        own = self.family.dispersion_known and self.drawn is self.family
+        own = self.family.dispersion_known and self.drawn_y is self.y
         return self.weight if own else np.ones(len(self))
 
     @property
     def variance(self) -> np.ndarray:
         """Of each response `(n,)`, in its own unit."""
-        unit = 1.0 if self.drawn is self.family else self.weight
+        unit = 1.0 if self.drawn_y is self.y else self.weight
         return np.asarray(self.distribution.var()) / unit**2
 
     def take(self, rows: np.ndarray) -> dict[str, np.ndarray]:
