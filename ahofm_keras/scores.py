@@ -105,7 +105,7 @@ def mean_log_score(rows: CheckedRows) -> float:
 
 
 def _read(model: AdditiveModel, data: Any, y: Any, sample_weight: Any) -> CheckedRows:
-    check_readable(model.parameter() if isinstance(model, AdditiveModel) else model)
+    check_readable(model)
     return read_rows(model, data, y, sample_weight)
 
 

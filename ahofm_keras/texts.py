@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
 from math import floor, isfinite, log10
 
 _ELLIPSIS = "…"
@@ -155,17 +154,3 @@ def p_value(value: float | None) -> str:
     if value < _LEAST_P:
         return f"<{_LEAST_P:g}"
     return f"{value:.1e}" if value < 1e-4 else f"{value:.4f}"
-
-
-def write_formula(formula: str | Mapping[str, str]) -> str:
-    """A formula in one line; of several parameters each that is not constant, with its name.
-
-    Example:
-        >>> write_formula({"loc": "y ~ s(x)", "scale": "y ~ z", "df": "y ~ 1"})
-        'loc: y ~ s(x), scale: ~ z'
-    """
-    if isinstance(formula, str):
-        return formula
-    (first, text), *others = formula.items()
-    sides = [(name, own.partition("~")[2].strip()) for name, own in others]
-    return ", ".join([f"{first}: {text}", *(f"{name}: ~ {own}" for name, own in sides if own != "1")])

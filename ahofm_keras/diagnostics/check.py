@@ -18,8 +18,9 @@ from ahofm_keras.diagnostics.concurvity import concurvity_frame
 from ahofm_keras.diagnostics.frequencies import frequency_frame
 from ahofm_keras.diagnostics.overall import calibration_frame, expected_spread, overall_frame
 from ahofm_keras.diagnostics.residuals import DEVIANCE, residual_frame, score_column
+from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
-from ahofm_keras.texts import write_formula
+from ahofm_keras.model.formulas import formula_text
 
 _SHOWN = 20
 _FINE = "Nothing found that speaks against the model."
@@ -143,14 +144,19 @@ def check(
         >>> check(model).verdicts
         []
     """
-    check_readable(model.parameter() if isinstance(model, AdditiveModel) else model)
+    check_readable(model)
+    if model.of_parameter is not None:
+        raise DataError(
+            "`check` looks at the whole response, so at all predictors at once: pass the model, not its "
+            f"`{model.of_parameter}`."
+        )
     check_count("seed", seed, 0, none=False)
     rows = read_rows(model, data, y, sample_weight)
     residuals = residual_frame(rows, seed)
     residuals.attrs["spread"] = expected_spread(model, residuals["quantile"].to_numpy())
     calibration = calibration_frame(rows)
     return Check(
-        write_formula(model.formula),
+        formula_text(model),
         model.family.name,
         ", ".join(link.name for link in model.family.parameters.values()),
         model.family.binary,

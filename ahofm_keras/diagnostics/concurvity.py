@@ -46,8 +46,6 @@ class Block:
 
 def concurvity_frame(model: AdditiveModel, rows: CheckedRows, seed: int) -> pd.DataFrame:
     """Concurvity of all terms, at 10,000 rows at most."""
-    if not isinstance(model, AdditiveModel):
-        return measure_concurvity([])
     chosen = np.arange(len(rows))
     if len(rows) > _ROWS:
         chosen = generator(seed, "concurvity").choice(len(rows), _ROWS, replace=False)

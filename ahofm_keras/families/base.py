@@ -17,6 +17,7 @@ from scipy.optimize import brentq, minimize_scalar
 from ahofm_keras.errors import DataError, did_you_mean
 from ahofm_keras.families.crps import numeric_crps
 from ahofm_keras.families.links import LINKS, Link
+from ahofm_keras.families.meanings import meaning_of
 from ahofm_keras.families.predictive import Asked, quantile_by_distribution
 
 Array = Any
@@ -63,6 +64,7 @@ class Family:
             `"uneven spread"`, `"shape"`.
         predicts: what a prediction is, e.g. `"the probability"`.
         result_label: the same before the name of the response, e.g. `"Probability of a 1 in"`.
+        meanings: what parameters are, in words, where that is not what most families mean by the name.
     """
 
     name: ClassVar[str]
@@ -82,6 +84,7 @@ class Family:
     remedies: ClassVar[Mapping[str, str]] = {}
     predicts: ClassVar[str] = "the average"
     result_label: ClassVar[str] = "Predicted"
+    meanings: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, link: str | Mapping[str, str] | None = None) -> None:
         first = next(iter(self.links))
@@ -157,6 +160,10 @@ class Family:
     def own_parameter(self, name: str) -> str | None:
         """The family's own name of a parameter, which other packages may call otherwise."""
         return name if name in self.links else self.aliases.get(name)
+
+    def meaning(self, parameter: str) -> str:
+        """What a parameter is, in words."""
+        return self.meanings.get(parameter) or meaning_of(parameter)
 
     # Links --------------------------------------------------------------------------------------
 

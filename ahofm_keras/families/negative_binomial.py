@@ -42,6 +42,9 @@ class NegativeBinomial(Counted):
         ),
     }
     variance_text = "mean + dispersion times the square of the mean"
+    meanings: ClassVar[Mapping[str, str]] = {
+        "dispersion": "how much more counts vary than those of a Poisson distribution, which has 0",
+    }
     aliases: ClassVar[Mapping[str, str]] = {
         "mu": "mean",
         "location": "mean",

@@ -80,12 +80,12 @@ class Outputs:
         """Mean response and predictor."""
         return {"response": self._graph.response, "link": self._graph.link}
 
-    def limit(self) -> dict[str, Any]:
-        """What the limit of the first predictor changes of it, where it has one, in its units."""
-        if self._limit is None:
+    def limit(self, parameter: str | None = None) -> dict[str, Any]:
+        """What the limit of a predictor, by default the first, changes of it, in its units."""
+        found = self._limit if parameter is None else self._graph.limits.get(parameter)
+        if found is None:
             return {}
-        _, tensor = self._limit
-        return {LIMIT: self._in_units(keras.ops.cast(tensor[:, 1], "float64"))}
+        return {LIMIT: self._in_units(keras.ops.cast(found[1][:, 1], "float64"), parameter)}
 
     def links(self) -> dict[str, Any]:
         """All predictors and, after a fit that gives some, their standard errors, by parameter."""
@@ -108,20 +108,28 @@ class Outputs:
         """Whether the model has more than an intercept and offsets."""
         return bool(self._graph.contributions)
 
-    def terms(self) -> dict[str, Any]:
-        """Contribution of each column of each term, in units of the link."""
+    def terms(self, parameter: str | None = None) -> dict[str, Any]:
+        """Contribution of each column of each term, in units of the link.
+
+        Args:
+            parameter: whose predictor, by default all of a model that has one.
+        """
         columns = {}
-        for term in self._design.terms:
+        for term in (
+            self._design.terms if parameter is None else self._design.predictors[parameter].terms
+        ):
             if term.name not in self._graph.contributions:
                 continue
             tensor = self._graph.contributions[term.name]
             for place, label in enumerate(term.column_labels):
-                columns[label] = self._in_units(keras.ops.cast(tensor[:, place], "float64"))
-        return columns | self.limit()
+                columns[label] = self._in_units(keras.ops.cast(tensor[:, place], "float64"), parameter)
+        return columns | self.limit(parameter)
 
-    def _in_units(self, tensor: Any) -> Any:
+    def _in_units(self, tensor: Any, parameter: str | None = None) -> Any:
         """From the model's own scale to units of the link; reads the weight whenever it is computed."""
-        return keras.ops.multiply(tensor, self._graph.predictor.scale)
+        graph = self._graph
+        layer = graph.predictor if parameter is None else graph.predictors[parameter]
+        return keras.ops.multiply(tensor, layer.scale)
 
     def uncertainty(self) -> dict[str, Any]:
         """Predictor, its standard error, and the dispersion."""
@@ -140,9 +148,17 @@ class Outputs:
             **({"uncertainty": self.uncertainty()} if with_uncertainty else {}),
         }
 
-    def run(self, name: str, batches: Iterable[Iterable[Any]]) -> dict[str, np.ndarray]:
-        """What the method of that name has, `"mean"` or `"links"`, of batches of encoded rows."""
-        run = self._function(name)
+    def run(
+        self, name: str, batches: Iterable[Iterable[Any]], parameter: str | None = None
+    ) -> dict[str, np.ndarray]:
+        """What the method of that name has, `"mean"` or `"links"`, of batches of encoded rows.
+
+        Args:
+            name: of what is wanted.
+            batches: of rows.
+            parameter: whose `"terms"` these are, where there are several predictors.
+        """
+        run = self._function(name, parameter)
         parts = [run(list(encoded)) for encoded in batches]
         if not parts:
             raise DataError("The dataset has no batches.")
@@ -161,13 +177,15 @@ class Outputs:
                 "tails together there."
             )
 
-    def _function(self, name: str) -> Any:
+    def _function(self, name: str, parameter: str | None = None) -> Any:
         """Traced once, for any number of rows: tracing takes longer than a prediction."""
         known = tuple(own.is_known for own, _ in self._posteriors.values())
-        key = name, known, self._in_use()
+        key = name, parameter, known, self._in_use()
         if key not in self._functions:
             encoded = self._graph.encoded
-            function = keras.Function(encoded, getattr(self, name)() | self.limit())
+            chosen = () if parameter is None else (parameter,)
+            outputs = getattr(self, name)(*chosen) | self.limit(*chosen)
+            function = keras.Function(encoded, outputs)
             signature = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in encoded]
             self._functions[key] = tf.function(function, input_signature=[signature])
         return self._functions[key]
