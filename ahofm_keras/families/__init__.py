@@ -21,6 +21,8 @@ from ahofm_keras.families.zero_inflated import (  # isort: skip
     ZeroInflatedNegativeBinomial,
     ZeroInflatedPoisson,
 )
+from ahofm_keras.families.categorical import Categorical  # isort: skip
+from ahofm_keras.families.ordinal import Ordinal  # isort: skip
 from ahofm_keras.families.base import Family
 from ahofm_keras.families.exponential import ExponentialFamily
 from ahofm_keras.families.links import LINKS, Link
@@ -32,6 +34,7 @@ __all__ = [
     "LINKS",
     "Bernoulli",
     "Beta",
+    "Categorical",
     "Deviance",
     "ExponentialFamily",
     "Family",
@@ -47,6 +50,7 @@ __all__ = [
     "LogNormal",
     "Logistic",
     "NegativeBinomial",
+    "Ordinal",
     "Poisson",
     "StudentT",
     "Tweedie",
