@@ -5,16 +5,19 @@ from ahofm_keras.families.gaussian import Gaussian  # isort: skip
 from ahofm_keras.families.binary import Bernoulli  # isort: skip
 from ahofm_keras.families.counts import Poisson  # isort: skip
 from ahofm_keras.families.positive import Gamma  # isort: skip
+from ahofm_keras.families.binomial import Binomial  # isort: skip
 from ahofm_keras.families.gaussian_ls import GaussianLS  # isort: skip
 from ahofm_keras.families.gamma_ls import GammaLS  # isort: skip
 from ahofm_keras.families.student_t import StudentT  # isort: skip
 from ahofm_keras.families.laplace import Laplace  # isort: skip
 from ahofm_keras.families.logistic import Logistic  # isort: skip
+from ahofm_keras.families.shash import Shash  # isort: skip
 from ahofm_keras.families.lognormal import LogNormal  # isort: skip
 from ahofm_keras.families.inverse_gaussian import InverseGaussian  # isort: skip
 from ahofm_keras.families.weibull import Weibull  # isort: skip
 from ahofm_keras.families.beta import Beta  # isort: skip
 from ahofm_keras.families.negative_binomial import NegativeBinomial  # isort: skip
+from ahofm_keras.families.negative_binomial_1 import NegativeBinomial1  # isort: skip
 from ahofm_keras.families.tweedie import Tweedie  # isort: skip
 from ahofm_keras.families.zero_inflated import (  # isort: skip
     HurdlePoisson,
@@ -34,6 +37,7 @@ __all__ = [
     "LINKS",
     "Bernoulli",
     "Beta",
+    "Binomial",
     "Categorical",
     "Deviance",
     "ExponentialFamily",
@@ -50,8 +54,10 @@ __all__ = [
     "LogNormal",
     "Logistic",
     "NegativeBinomial",
+    "NegativeBinomial1",
     "Ordinal",
     "Poisson",
+    "Shash",
     "StudentT",
     "Tweedie",
     "Weibull",

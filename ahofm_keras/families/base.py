@@ -15,6 +15,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
 from ahofm_keras.errors import DataError, did_you_mean
+from ahofm_keras.families.crps import numeric_crps
 from ahofm_keras.families.labels import decode_labels
 from ahofm_keras.families.links import LINKS, Link
 from ahofm_keras.families.predictive import Asked, quantile_by_distribution
@@ -46,6 +47,7 @@ class Family:
         parameters: parameter -> its link, in order.
         support_text: the values that the response may take, in words.
         aliases: what other packages call parameters -> what they are called here.
+        forms: what the response may be: `"column"`, or the call of several columns `"cbind"`, `"Surv"`.
         bounds: closed interval that holds these values.
         dispersion_known: whether the dispersion is 1; else it is estimated.
         discrete: whether the response is a whole number.
@@ -69,6 +71,7 @@ class Family:
     links: ClassVar[Links]
     support_text: ClassVar[str]
     aliases: ClassVar[Mapping[str, str]] = {}
+    forms: ClassVar[tuple[str, ...]] = ("column",)
     bounds: ClassVar[tuple[float, float]] = (-inf, inf)
     dispersion_known: ClassVar[bool] = True
     discrete: ClassVar[bool] = False
@@ -86,13 +89,21 @@ class Family:
 
     def __init__(self, link: str | Mapping[str, str] | None = None) -> None:
         first = next(iter(self.links), "")
-        chosen = {} if link is None else link if isinstance(link, Mapping) else {first: link}
-        for parameter in chosen:
-            if parameter not in self.links:
+        given = {} if link is None else link if isinstance(link, Mapping) else {first: link}
+        chosen: dict[str, str] = {}
+        for name, own_link in given.items():
+            parameter = self.own_parameter(name)
+            if parameter is None:
                 raise DataError(
-                    f"The {self.name} family has no parameter {parameter!r}."
-                    f"{did_you_mean(str(parameter), self.links)} It has: {_listed(self.links)}."
+                    f"The {self.name} family has no parameter {name!r}."
+                    f"{did_you_mean(str(name), self.links)} It has: {_listed(self.links)}."
                 )
+            if parameter in chosen:
+                raise DataError(
+                    f"The parameter `{parameter}` of the {self.name} family has two links: "
+                    f"{chosen[parameter]!r} and {own_link!r}."
+                )
+            chosen[parameter] = own_link
         self.parameters: dict[str, Link] = {
             parameter: self._find_link(parameter, chosen.get(parameter, allowed[0]))
             for parameter, allowed in self.links.items()
@@ -149,7 +160,7 @@ class Family:
 
     def own_parameter(self, name: str) -> str | None:
         """The family's own name of a parameter, which other packages may call otherwise."""
-        return name if name in self.parameters else self.aliases.get(name)
+        return name if name in self.links else self.aliases.get(name)
 
     # Links --------------------------------------------------------------------------------------
 
@@ -305,9 +316,20 @@ class Family:
             raise NotImplementedError(f"The {self.name} family has no start of its parameters.")
         return {next(iter(self.links)): float(np.average(y, weights=weight))}
 
+    def first_fit(self, y: np.ndarray) -> tuple[Family, np.ndarray] | None:
+        """A family of the first parameter alone, and its response, that a fit of several begins with.
+
+        It estimates a dispersion as the predictor takes shape, so that the noise is not overestimated
+        while it is chosen how smooth the predictor is. None: the fit begins with all parameters.
+        """
+        return None
+
     def crps(self, y: np.ndarray, parameters: Parameters) -> np.ndarray:
-        """Continuous ranked probability score of each row: the smaller, the better."""
-        raise NotImplementedError(f"The {self.name} family has no closed form of the CRPS.")
+        """Continuous ranked probability score of each row: the smaller, the better.
+
+        Here by an integral over the cumulative probabilities; closed forms are faster.
+        """
+        return numeric_crps(self.distribution_of(parameters), np.asarray(y, float), self.discrete)
 
     # Response and start -------------------------------------------------------------------------
 
@@ -337,6 +359,22 @@ class Family:
         self.check_response(values, label)
         return np.asarray(values)
 
+    def as_weighted(
+        self, y: Array, weight: Array | None, tell: bool = False
+    ) -> tuple[Array, Array | None]:
+        """The same response with as few columns as say it, and weights that say the rest.
+
+        Args:
+            y: as `encode` gives it.
+            weight: of each row `(n,)`, or None.
+            tell: whether to warn of what is odd.
+        """
+        return y, weight
+
+    def counted(self, y: np.ndarray, weight: np.ndarray) -> tuple[Family, np.ndarray]:
+        """The family and the response of what was observed, where weights are a part of that."""
+        return self, y
+
     def check_training(self, y: np.ndarray, label: str) -> None:
         """Raise a `DataError`, or warn, where training rows are too much the same to learn from."""
         if np.ptp(y) == 0:
@@ -351,9 +389,10 @@ class Family:
         outside = ~self.support(y)
         if outside.any():
             row = int(np.argmax(outside))
+            held = ", ".join(f"{value:g}" for value in np.atleast_1d(y[row]))
             raise DataError(
                 f"The response `{label}` of the {self.name} family must be {self.support_text}, but "
-                f"{int(outside.sum()):,} of {len(y):,} values are not; first at row {row}: {y[row]:g}."
+                f"{int(outside.sum()):,} of {len(y):,} values are not; first at row {row}: {held}."
             )
 
     def advice(self, y: np.ndarray) -> str | None:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 from ahofm_keras.families.base import Array, Family, Links, Namespace, Parameters
+from ahofm_keras.families.links import PROBABILITIES, SCALES
 from ahofm_keras.families.location_scale import moments
 from ahofm_keras.families.registry import register_family
 from ahofm_keras.families.special import (
@@ -29,7 +30,7 @@ class Beta(Family):
     """Shares by their mean and a precision: the variance is mean (1 - mean) / (1 + precision)."""
 
     name = "beta"
-    links: ClassVar[Links] = {"mean": ("logit", "probit", "cloglog"), "precision": ("log",)}
+    links: ClassVar[Links] = {"mean": PROBABILITIES, "precision": SCALES}
     support_text = "between 0 and 1, without the ends"
     bounds = (0, 1)
     variance_text = "mean (1 - mean) / (1 + precision)"
@@ -90,6 +91,13 @@ class Beta(Family):
             "mean": mean,
             "precision": float(np.clip(mean * (1 - mean) / variance - 1, *_START)),
         }
+
+    def crps(self, y: np.ndarray, parameters: Parameters) -> np.ndarray:
+        mean, precision = _held(parameters)
+        a, b = mean * precision, (1 - mean) * precision
+        distance = y * (2 * special.betainc(a, b, y) - 1) + mean * (1 - 2 * special.betainc(a + 1, b, y))
+        pairs = 2 / precision * np.exp(special.betaln(2 * a, 2 * b) - 2 * special.betaln(a, b))
+        return np.asarray(distance - pairs)
 
 
 def _held(parameters: Parameters, xp: Namespace = np) -> tuple[Array, Array]:

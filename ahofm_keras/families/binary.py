@@ -9,11 +9,12 @@ from scipy import stats
 
 from ahofm_keras.families.base import Array, Links, Namespace, Parameters
 from ahofm_keras.families.exponential import ExponentialFamily
+from ahofm_keras.families.links import PROBABILITIES
 from ahofm_keras.families.predictive import LEFT_OUT, Asked, Threshold, average
 from ahofm_keras.families.registry import register_family
 
 # Between a probability and 0 or 1, so that logarithms stay finite.
-_LEAST_PROBABILITY = 1e-15
+LEAST_PROBABILITY = 1e-15
 
 
 @register_family
@@ -21,7 +22,7 @@ class Bernoulli(ExponentialFamily):
     """0 or 1, by the probability of a 1."""
 
     name = "bernoulli"
-    links: ClassVar[Links] = {"mean": ("logit", "probit", "cloglog")}
+    links: ClassVar[Links] = {"mean": PROBABILITIES}
     support_text = "0 or 1"
     bounds = (0, 1)
     discrete = True
@@ -32,7 +33,7 @@ class Bernoulli(ExponentialFamily):
     result_label = "Probability of a 1 in"
 
     def unit_deviance(self, y: Array, mean: Array, xp: Namespace = np) -> Array:
-        mean = xp.clip(mean, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
+        mean = xp.clip(mean, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
         return -2 * (y * xp.log(mean) + (1 - y) * xp.log(1 - mean))
 
     def variance(self, mean: np.ndarray) -> np.ndarray:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from ahofm_keras.families.special import log1p_exp
+
 Array = Any
 Namespace = Any
 
@@ -17,6 +19,10 @@ Namespace = Any
 LARGEST_LOG = 300.0
 # Where a reciprocal of the predictor is taken, it stays above this: beyond it there is no mean.
 _LEAST_PREDICTOR = 1e-70
+# Links that a parameter above 0 may have, that of a scale and that of a mean; those of a probability.
+SCALES = ("log", "softplus")
+MEANS = ("log", "softplus", "sqrt")
+PROBABILITIES = ("logit", "probit", "cloglog", "cauchit")
 # The normal density is 0 in float64 a little further out.
 _LARGEST_PROBIT = 38.0
 # Between these are powers between 1 and 2: at 1 and 2 themselves there is another distribution.
@@ -78,6 +84,15 @@ def _exp(eta: Array, xp: Namespace) -> Array:
 
 def _logistic(eta: Array, xp: Namespace) -> Array:
     return (1 + xp.tanh(eta / 2)) / 2  # exp(-eta) would overflow
+
+
+def _softplus(eta: Array, xp: Namespace) -> Array:
+    return log1p_exp(xp.maximum(eta, -LARGEST_LOG), xp)
+
+
+def _softplus_derivative(eta: Array, xp: Namespace) -> Array:
+    small = xp.exp(-xp.minimum(xp.abs(eta), LARGEST_LOG))  # the logistic loses small values
+    return xp.where(eta < 0, small, xp.ones_like(small)) / (1 + small)
 
 
 def _logistic_derivative(eta: Array, xp: Namespace) -> Array:
@@ -188,6 +203,47 @@ LINKS: dict[str, Link] = {
             sentence="The parts add up to the square root of the prediction.",
             sum_label="Sum (square root)",
             scale="the square root of {response}",
+        ),
+        Link(
+            "softplus",
+            lambda mean, xp: mean + xp.log(-xp.expm1(-mean)),
+            _softplus,
+            _softplus_derivative,
+            range=(0, inf),
+            sentence=(
+                "The parts add up to a number that large predictions are equal to; small ones are its "
+                "exponential: +0.7 doubles them."
+            ),
+            sum_label="Sum (softplus scale)",
+            scale="{response} on the softplus scale",
+        ),
+        Link(
+            "inverse_square",
+            lambda mean, xp: 1 / mean**2,
+            lambda eta, xp: xp.maximum(eta, _LEAST_PREDICTOR) ** -0.5,
+            lambda eta, xp: -0.5 * xp.maximum(eta, _LEAST_PREDICTOR) ** -1.5,
+            domain=(0, inf),
+            range=(0, inf),
+            increasing=False,
+            sentence=(
+                "The parts add up to 1 / the square of the prediction: what raises the sum lowers the "
+                "prediction."
+            ),
+            sum_label="Sum (1 / prediction squared)",
+            scale="1 / the square of {response}",
+        ),
+        Link(
+            "cauchit",
+            lambda mean, xp: xp.tan(pi * (mean - 0.5)),
+            lambda eta, xp: 0.5 + xp.arctan(eta) / pi,
+            lambda eta, xp: 1 / (pi * (1 + eta**2)),
+            range=(0, 1),
+            sentence=(
+                "The parts add up to a quantile of the Cauchy distribution, which becomes a "
+                "probability: 0 is 50 %, +1 is 75 %, +6.3 is 95 %."
+            ),
+            sum_label="Sum (Cauchy quantile)",
+            scale="the Cauchy quantile of {response}",
         ),
         Link(
             "log_above_2",

@@ -8,6 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from ahofm_keras.families.base import Array, Family, Links, Namespace, Parameters
+from ahofm_keras.families.gaussian import Gaussian
+from ahofm_keras.families.links import SCALES
 
 # Distances from the location, in scales, whose square is still a number.
 FARTHEST = 1e70
@@ -20,7 +22,7 @@ _LEAST_SHARE = 1e-6
 class LocationScale(Family):
     """A response on the whole line whose location and scale have predictors."""
 
-    links: ClassVar[Links] = {"loc": ("identity", "log"), "scale": ("log",)}
+    links: ClassVar[Links] = {"loc": ("identity", "log", "softplus"), "scale": SCALES}
     support_text = "finite"
     least_slope = 1e-150
     aliases: ClassVar[Mapping[str, str]] = {
@@ -35,6 +37,9 @@ class LocationScale(Family):
 
     def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
         return parameters["loc"] + 0 * parameters["scale"]
+
+    def first_fit(self, y: np.ndarray) -> tuple[Family, np.ndarray] | None:
+        return (Gaussian(self.link), y) if self.link in Gaussian.links["mean"] else None
 
     def advice(self, y: np.ndarray) -> str | None:
         if ((y == 0) | (y == 1)).all():

@@ -11,9 +11,10 @@ _OTHER_NAMES = {
         "regressionl2 regsquarederror rmse squarederror squaredloss"
     ),
     "bernoulli": (
-        "bernoullilogit bernoulliprob bi binary binarycrossentropy binarylogistic binomial binomialprob "
+        "bernoullilogit bernoulliprob binary binarycrossentropy binarylogistic "
         "crossentropy logisticregression logit logloss"
     ),
+    "binomial": "bi binom binomiallogit binomialprob cbind proportion",
     "poisson": "count countpoisson counts po poissondeviance poissonrate",
     "gamma": "ga gammadeviance reggamma",
     "gaussian_ls": "gaulss gaussianls heteroscedastic locationscale normalls normalmeanvariance",
@@ -26,6 +27,8 @@ _OTHER_NAMES = {
     "weibull": "wei weibullmin weibullaft",
     "beta": "be betar betaregression",
     "negative_binomial": "nb nbi nbinom nbinom2 negativebinomial negativebinomialp negbin",
+    "negative_binomial_1": "nbii nbinom1 negativebinomialtype1 negativebinomial1 quasipoisson",
+    "shash": "sinharcsinh sinhasinh shasho shasho2",
     "zero_inflated_poisson": "zeroinflatedpoisson zip ziplss zipoisson",
     "zero_inflated_negative_binomial": "zeroinflatednegativebinomial zeroinflatednegbin zinb zinbi",
     "tweedie": "compoundpoissongamma regtweedie tw",
@@ -37,7 +40,8 @@ _SAME = {name: family for family, names in _OTHER_NAMES.items() for name in name
 
 _COUNTS = (
     "Counts of this kind are not here yet; nearest is `negative_binomial`, which assumes that their "
-    "variance is mean + dispersion times the square of the mean."
+    "variance is mean + dispersion times the square of the mean, or `negative_binomial_1`, (1 + "
+    "dispersion) times the mean."
 )
 _TAILS = (
     "Losses that are no density are not here yet; nearest is `student_t`, which assumes heavy tails of "
@@ -46,18 +50,17 @@ _TAILS = (
     '`predict(data, interval=0.9, method="conformal", calibration=other_rows)`.'
 )
 _SPREADS = (
-    "A skewness that has a formula of its own is not here yet; nearest is `gaussian_ls`, which assumes "
-    "that responses lie evenly around their mean, with a spread that has a formula; `student_t` has "
-    "heavy tails besides."
+    "This distribution is not here yet; nearest is `shash`, which assumes that a response is normal up "
+    "to a skewness and a weight of its tails, with a formula for each."
 )
 # What others have and is not here: the nearest family, what it assumes, what to do.
 _NOT_HERE = {
-    _COUNTS: "compoisson generalizedpoisson geometric gpo nbii nbinom1 pig quasipoisson",
+    _COUNTS: "compoisson generalizedpoisson geometric gpo pig",
     _TAILS: "cauchy expectile huber pinball quantile asymmetriclaplace ald",
-    _SPREADS: "gev gevlss gumbel gumbls jsu shash skewnormal",
-    "Successes among several trials are not here yet; nearest is `bernoulli`, which assumes that trials "
-    "do not depend on each other: of k successes in m trials a row of 1 with `sample_weight` k, a row "
-    "of 0 with m - k.": "betabinomial quasibinomial",
+    _SPREADS: "gev gevlss gumbel gumbls skewnormal sn",
+    "Successes that vary more than those of independent trials are not here yet; nearest is `binomial`, "
+    "which assumes that trials do not depend on each other: a level for each group of trials, "
+    "`s(group)`, takes up what they have in common.": "betabinomial quasibinomial",
     "Zeros with a probability of their own beside amounts are not here yet; nearest is `tweedie`, which "
     "assumes that they grow rarer as the mean grows.": "zaga zaig",
     "Censored times are not here yet; nearest is `poisson` with an offset, which assumes a constant "

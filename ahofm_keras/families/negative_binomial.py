@@ -9,9 +9,11 @@ import numpy as np
 from scipy import special, stats
 from scipy.interpolate import RectBivariateSpline
 
-from ahofm_keras.families.base import Array, Links, Namespace, Parameters
+from ahofm_keras.families.base import Array, Family, Links, Namespace, Parameters
 from ahofm_keras.families.count_sums import count_nodes
 from ahofm_keras.families.counted import Counted
+from ahofm_keras.families.counts import Poisson
+from ahofm_keras.families.links import MEANS, SCALES
 from ahofm_keras.families.location_scale import moments
 from ahofm_keras.families.registry import register_family
 from ahofm_keras.families.special import gamma_rest, gamma_rest_slope, log1p_gap
@@ -33,7 +35,7 @@ class NegativeBinomial(Counted):
     """Counts whose variance is mean + dispersion mean^2."""
 
     name = "negative_binomial"
-    links: ClassVar[Links] = {"mean": ("log", "sqrt"), "dispersion": ("log",)}
+    links: ClassVar[Links] = {"mean": MEANS, "dispersion": SCALES}
     variance_text = "mean + dispersion times the square of the mean"
     aliases: ClassVar[Mapping[str, str]] = {
         "mu": "mean",
@@ -72,6 +74,11 @@ class NegativeBinomial(Counted):
             "mean": 1 / mean / (1 + dispersion * mean),
             "dispersion": _dispersion_information(mean, dispersion),
         }
+
+    def first_fit(self, y: np.ndarray) -> tuple[Family, np.ndarray] | None:
+        if self.link not in Poisson.links["mean"]:
+            return None
+        return Poisson(self.link).with_free_dispersion(), y
 
     def start_values(self, y: np.ndarray, weight: np.ndarray | None = None) -> dict[str, float]:
         mean, variance = moments(y, weight)

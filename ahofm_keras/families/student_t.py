@@ -11,6 +11,7 @@ from scipy import special, stats
 from scipy.optimize import brentq
 
 from ahofm_keras.families.base import Array, Links, Namespace, Parameters
+from ahofm_keras.families.links import SCALES
 from ahofm_keras.families.location_scale import LocationScale, least_scale, quantiles
 from ahofm_keras.families.registry import register_family
 from ahofm_keras.families.special import gamma_rest, gamma_rest_slope
@@ -26,7 +27,11 @@ class StudentT(LocationScale):
     """Responses of a t distribution: far values count little for the location."""
 
     name = "student_t"
-    links: ClassVar[Links] = {"loc": ("identity", "log"), "scale": ("log",), "df": ("log_above_2",)}
+    links: ClassVar[Links] = {
+        "loc": ("identity", "log", "softplus"),
+        "scale": SCALES,
+        "df": ("log_above_2",),
+    }
     variance_text = "df / (df - 2) times the square of the scale"
     aliases: ClassVar[Mapping[str, str]] = {
         **{

@@ -11,7 +11,9 @@ from scipy import special
 from scipy.interpolate import RectBivariateSpline
 
 from ahofm_keras.families.base import Array, Family, Links, Namespace, Parameters
+from ahofm_keras.families.counts import Poisson
 from ahofm_keras.families.distributions import ContinuousDistribution
+from ahofm_keras.families.links import MEANS, SCALES
 from ahofm_keras.families.location_scale import moments
 from ahofm_keras.families.registry import register_family
 from ahofm_keras.families.special import HALF_LOG_2_PI, gamma_rest, gamma_rest_slope, log1p_gap
@@ -83,7 +85,7 @@ class Tweedie(Family):
     """Amounts that can be 0: the variance is dispersion mean^power, power between 1 and 2."""
 
     name = "tweedie"
-    links: ClassVar[Links] = {"mean": ("log",), "dispersion": ("log",), "power": ("logit_1_2",)}
+    links: ClassVar[Links] = {"mean": MEANS, "dispersion": SCALES, "power": ("logit_1_2",)}
     support_text = "0 or above"
     bounds = (0, inf)
     variance_text = "dispersion times a power of the mean"
@@ -135,6 +137,11 @@ class Tweedie(Family):
             "dispersion": one / dispersion**2,
             "power": np.maximum(two + 2 * both * change + one * change**2, 0.0),
         }
+
+    def first_fit(self, y: np.ndarray) -> tuple[Family, np.ndarray] | None:
+        if self.link not in Poisson.links["mean"]:
+            return None
+        return Poisson(self.link).with_free_dispersion(), y
 
     def start_values(self, y: np.ndarray, weight: np.ndarray | None = None) -> dict[str, float]:
         """By mean, variance and the share of zeros."""

@@ -7,12 +7,14 @@ from math import pi, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 from ahofm_keras.families.above_zero import AboveZero
-from ahofm_keras.families.base import Array, Links, Namespace, Parameters
+from ahofm_keras.families.base import Array, Family, Links, Namespace, Parameters
+from ahofm_keras.families.links import SCALES
 from ahofm_keras.families.location_scale import moments
 from ahofm_keras.families.log_gamma import exp
+from ahofm_keras.families.positive import Gamma
 from ahofm_keras.families.registry import register_family
 from ahofm_keras.families.special import log_gamma
 
@@ -30,7 +32,7 @@ class Weibull(AboveZero):
     """Times whose hazard is a power of time: it falls where the shape is below 1, rises above 1."""
 
     name = "weibull"
-    links: ClassVar[Links] = {"scale": ("log",), "shape": ("log",)}
+    links: ClassVar[Links] = {"scale": SCALES, "shape": SCALES}
     variance_text = "what scale and shape say"
     aliases: ClassVar[Mapping[str, str]] = {
         "mu": "scale",
@@ -63,11 +65,21 @@ class Weibull(AboveZero):
         scale, shape = parameters["scale"], parameters["shape"]
         return {"scale": (shape / scale) ** 2, "shape": _SHAPE / shape**2 + 0 * scale}
 
+    def first_fit(self, y: np.ndarray) -> tuple[Family, np.ndarray] | None:
+        return (Gamma(self.link), y) if self.link in Gamma.links["mean"] else None
+
     def start_values(self, y: np.ndarray, weight: np.ndarray | None = None) -> dict[str, float]:
         """The logarithm of a time has standard deviation pi / (sqrt(6) shape)."""
         mean, variance = moments(np.log(y), weight)
         shape = float(np.clip(pi / sqrt(6 * variance), *_START))
         return {"scale": float(np.exp(mean + np.euler_gamma / shape)), "shape": shape}
+
+    def crps(self, y: np.ndarray, parameters: Parameters) -> np.ndarray:
+        """The smaller of two times has the mean 2^(-1 / shape) times that of one."""
+        shape, power = parameters["shape"], exp(_log_power(y, parameters))
+        mean, below = self.mean_of(parameters), -np.expm1(-power)
+        partial = special.gammainc(1 + 1 / shape, power)
+        return np.asarray(y * (2 * below - 1) + mean * (2 ** (-1 / shape) - 2 * partial))
 
 
 def _log_power(y: Array, parameters: Parameters, xp: Namespace = np) -> Array:

@@ -11,6 +11,7 @@ from scipy import special
 from ahofm_keras.families.base import Array, Links, Namespace, Parameters
 from ahofm_keras.families.counted import Counted, PoissonCounts
 from ahofm_keras.families.distributions import DiscreteDistribution
+from ahofm_keras.families.links import MEANS, PROBABILITIES, SCALES
 from ahofm_keras.families.location_scale import moments
 from ahofm_keras.families.negative_binomial import NegativeBinomial
 from ahofm_keras.families.registry import register_family
@@ -121,7 +122,7 @@ class ZeroInflatedPoisson(ZeroInflated):
     """Poisson counts, but for a share of extra zeros; `mean` is that of the poisson part."""
 
     name = "zero_inflated_poisson"
-    links: ClassVar[Links] = {"mean": ("log", "sqrt"), "zero": ("logit", "probit", "cloglog")}
+    links: ClassVar[Links] = {"mean": MEANS, "zero": PROBABILITIES}
     counts: ClassVar[Counted] = PoissonCounts()
     aliases: ClassVar[Mapping[str, str]] = {**_ALIASES, "sigma": "zero"}
 
@@ -139,9 +140,9 @@ class ZeroInflatedNegativeBinomial(ZeroInflated):
 
     name = "zero_inflated_negative_binomial"
     links: ClassVar[Links] = {
-        "mean": ("log", "sqrt"),
-        "dispersion": ("log",),
-        "zero": ("logit", "probit", "cloglog"),
+        "mean": MEANS,
+        "dispersion": SCALES,
+        "zero": PROBABILITIES,
     }
     counts: ClassVar[Counted] = NegativeBinomial()
     aliases: ClassVar[Mapping[str, str]] = {
@@ -173,7 +174,7 @@ class HurdlePoisson(ZeroInflated):
     """Zeros by a probability of their own; counts above 0 are poisson ones that are not 0."""
 
     name = "hurdle_poisson"
-    links: ClassVar[Links] = {"mean": ("log", "sqrt"), "zero": ("logit", "probit", "cloglog")}
+    links: ClassVar[Links] = {"mean": MEANS, "zero": PROBABILITIES}
     counts: ClassVar[Counted] = PoissonCounts()
     variance_text = "what the zeros and the counts above 0 say"
     aliases: ClassVar[Mapping[str, str]] = {**_ALIASES, "sigma": "zero"}

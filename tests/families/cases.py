@@ -5,9 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ahofm_keras.families import Bernoulli, Family, Gamma, Gaussian, Poisson
+from ahofm_keras.families import FAMILIES, Bernoulli, Binomial, Family, Gamma, Gaussian, Poisson
 
-OWN = (Gaussian, Bernoulli, Poisson, Gamma)
+# The package's own families by name: of one parameter, and of several.
+_NAMES = [name for name, own in FAMILIES.items() if own.__module__.startswith("ahofm_keras.")]
+ONE = [name for name in _NAMES if len(FAMILIES[name].links) == 1]
+SEVERAL = [name for name in _NAMES if len(FAMILIES[name].links) > 1]
+
+OWN = (Gaussian, Bernoulli, Poisson, Gamma, Binomial)
 EVERY = [family(link) for family in OWN for link in family.links["mean"]]
 every_link = pytest.mark.parametrize("family", EVERY, ids=repr)
 
@@ -18,6 +23,9 @@ ETAS = {
     "logit": np.array([-4.0, -0.5, 0.0, 2.5]),
     "probit": np.array([-2.2, -0.4, 0.0, 1.6]),
     "cloglog": np.array([-3.0, -0.7, 0.1, 0.9]),
+    "softplus": np.array([-3.0, -0.2, 0.5, 2.4]),
+    "cauchit": np.array([-4.0, -0.5, 0.0, 2.5]),
+    "inverse_square": np.array([0.2, 0.7, 1.0, 4.0]),
     "inverse": np.array([0.2, 0.7, 1.0, 4.0]),
     "log_above_2": np.array([-1.5, -0.3, 0.4, 2.1]),
     "logit_1_2": np.array([-4.0, -0.5, 0.0, 2.5]),

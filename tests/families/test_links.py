@@ -23,6 +23,9 @@ INVERSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "log_above_2": lambda eta: 2 + np.exp(eta),
     "logit_1_2": lambda eta: 1.01 + 0.98 * special.expit(eta),
     "inverse": np.reciprocal,
+    "softplus": lambda eta: np.log(1 + np.exp(eta)),
+    "inverse_square": lambda eta: eta**-0.5,
+    "cauchit": stats.cauchy.cdf,
     "sqrt": np.square,
 }
 FAR = np.array([-1e4, -400.0, -40.0, -1e-3, 0.0, 1e-3, 40.0, 400.0, 1e4])
@@ -88,7 +91,9 @@ def test_far_out_and_outside_everything_is_finite(name: str) -> None:
     assert np.isfinite(tape.gradient(mean, variable).numpy()).all()
 
 
-@pytest.mark.parametrize(("name", "end"), [("inverse", np.inf), ("sqrt", 0.0)])
+@pytest.mark.parametrize(
+    ("name", "end"), [("inverse", np.inf), ("inverse_square", np.inf), ("sqrt", 0.0)]
+)
 def test_outside_the_domain_the_limit_is_the_end_of_the_range(name: str, end: float) -> None:
     link = LINKS[name]
     eta = np.array([-2.0, 0.0, 0.5])
