@@ -16,8 +16,8 @@ from ahofm_keras.decomposition.parts import check_readable
 from ahofm_keras.diagnostics.checked_rows import read_rows
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
-from ahofm_keras.model.beside import response_of
 from ahofm_keras.model.formulas import formula_text
+from ahofm_keras.scores import mean_log_score
 from ahofm_keras.summaries.figures import read_figures
 from ahofm_keras.summaries.tables import WIDTH, Table
 from ahofm_keras.texts import table_number, table_percent
@@ -224,18 +224,5 @@ def _figures(model: AdditiveModel) -> dict[str, Any]:
 
 def _log_scores(models: Sequence[AdditiveModel], data: Any) -> tuple[list[float], int]:
     """Mean log-likelihood of given rows, of each model, and their number."""
-    totals, rows = zip(*(_log_likelihood(model, data) for model in models), strict=True)
-    return [total / rows[0] for total in totals], rows[0]
-
-
-def _log_likelihood(model: AdditiveModel, data: Any) -> tuple[float, int]:
-    """Log-likelihood of some rows at the posterior means of all predictors, and their number."""
-    if len(model.design.predictors) == 1:
-        rows = read_rows(model, data, None, None)
-        total = model.family.log_likelihood(rows.y, rows.mean, rows.dispersion, rows.weight)
-        return total, len(rows)
-    y, _ = model.family.as_weighted(response_of(data, None, model.response, model.family), None)
-    frame = model.predict(data, type="parameters")
-    parameters = {name: frame[name].to_numpy() for name in model.family.parameters}
-    found = model.family.log_density(y, parameters, np) + model.family.log_constant(y)
-    return float(found.sum()), len(y)
+    read = [read_rows(model, data, None, None) for model in models]
+    return [mean_log_score(rows) for rows in read], len(read[0])

@@ -59,6 +59,9 @@ class Family:
         least_slope: slope and variance stay above this in a fit: a row of a mean at the edge of the
             support says nothing. 0 where a row says as much at any mean.
         variance_text: what the variance is by the family, in words.
+        remedies: what `ak.check` may find -> a sentence on the family or formula that allows for it:
+            `"overdispersed"`, `"underdispersed"`, `"more zeros"`, `"fewer zeros"`, `"heavy tails"`,
+            `"uneven spread"`, `"shape"`.
         predicts: what a prediction is, e.g. `"the probability"`.
         result_label: the same before the name of the response, e.g. `"Probability of a 1 in"`.
         meanings: what parameters are, in words, where that is not what most families mean by the name.
@@ -78,6 +81,7 @@ class Family:
     constant_variance: ClassVar[bool] = False
     least_slope: ClassVar[float] = 1e-10
     variance_text: ClassVar[str] = "what the family says"
+    remedies: ClassVar[Mapping[str, str]] = {}
     predicts: ClassVar[str] = "the average"
     result_label: ClassVar[str] = "Predicted"
     meanings: ClassVar[Mapping[str, str]] = {}
@@ -384,6 +388,14 @@ class Family:
     def advice(self, y: np.ndarray) -> str | None:
         """What to consider where the response can be had, but looks like that of another family."""
         return None
+
+    def remedy(self, trouble: str) -> str:
+        """A sentence on what allows for something that a check found, after a space; or nothing."""
+        found = self.remedies.get(trouble, "")
+        if not found and trouble == "uneven spread" and len(self.parameters) > 1:
+            first, second, *_ = self.parameters
+            found = f"Give `{second}` the terms that `{first}` has."
+        return found and f" {found}"
 
     def average(self, y: np.ndarray) -> float:
         """Of the response."""

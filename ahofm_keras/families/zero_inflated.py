@@ -124,6 +124,9 @@ class ZeroInflatedPoisson(ZeroInflated):
     name = "zero_inflated_poisson"
     links: ClassVar[Links] = {"mean": MEANS, "zero": PROBABILITIES}
     counts: ClassVar[Counted] = PoissonCounts()
+    remedies: ClassVar[Mapping[str, str]] = {
+        "heavy tails": '`family="zero_inflated_negative_binomial"` has counts that vary more.',
+    }
     meanings: ClassVar[Mapping[str, str]] = {
         "mean": "the average count, the further zeros left out of account",
         "zero": "the probability of a further zero, beside those that the counts have anyway",

@@ -30,6 +30,7 @@ from ahofm_keras.model.distributional import (
     band_of_parameters,
     check_quantiles,
     mixture_quantile,
+    with_dispersion,
 )
 from ahofm_keras.model.graph import Graph
 from ahofm_keras.model.row_reader import RowReader
@@ -88,10 +89,17 @@ class Outputs:
 
     def links(self) -> dict[str, Any]:
         """All predictors and, after a fit that gives some, their standard errors, by parameter."""
+        return self._links(0)
+
+    def links_given_smoothing(self) -> dict[str, Any]:
+        """The same as if the smoothing were known."""
+        return self._links(1)
+
+    def _links(self, column: int) -> dict[str, Any]:
         found = {name: keras.ops.stack([own, 0 * own]) for name, own in self._graph.links.items()}
         for name, (layer, variances) in self._posteriors.items():
             if layer.is_known:
-                error = keras.ops.sqrt(variances[:, 0]) * self._graph.predictors[name].scale
+                error = keras.ops.sqrt(variances[:, column]) * self._graph.predictors[name].scale
                 found[name] = keras.ops.stack([self._graph.links[name], error])
         return {name: keras.ops.transpose(own) for name, own in found.items()}
 
@@ -125,15 +133,8 @@ class Outputs:
 
     def uncertainty(self) -> dict[str, Any]:
         """Predictor, its standard error, and the dispersion."""
-        return self._uncertainty(0)
-
-    def given_smoothing(self) -> dict[str, Any]:
-        """The same as if the smoothing were known."""
-        return self._uncertainty(1)
-
-    def _uncertainty(self, column: int) -> dict[str, Any]:
         posterior, variances = next(iter(self._posteriors.values()))
-        error = self._in_units(keras.ops.sqrt(variances[:, column]))
+        error = self._in_units(keras.ops.sqrt(variances[:, 0]))
         known = keras.ops.multiply(keras.ops.ones_like(error), posterior.dispersion)
         dispersion = keras.ops.multiply(known, self._graph.predictor.dispersion_unit)
         return {"link": self._graph.link, "link_se": error, "dispersion": dispersion}
@@ -150,7 +151,7 @@ class Outputs:
     def run(
         self, name: str, batches: Iterable[Iterable[Any]], parameter: str | None = None
     ) -> dict[str, np.ndarray]:
-        """`"mean"`, `"terms"`, `"uncertainty"` or `"given_smoothing"` of batches of encoded rows.
+        """What the method of that name has, `"mean"` or `"links"`, of batches of encoded rows.
 
         Args:
             name: of what is wanted.
@@ -254,11 +255,20 @@ def check_interval(model: Any, type: str, level: Any, method: str, calibration: 
         )
 
 
-def link_given_smoothing(model: Any, x: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Predictor and its standard errors as if the smoothing were known, as leverages have it."""
+def links_with_errors(model: Any, x: Any) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Predictors and their standard errors, by parameter."""
+    return _links(model, x, "links")
+
+
+def links_given_smoothing(model: Any, x: Any) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Predictors and their standard errors as if the smoothing were known, as leverages have it."""
+    return _links(model, x, "links_given_smoothing")
+
+
+def _links(model: Any, x: Any, which: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     rows = batches_of(model._reader.without_response(x), PREDICTION_ROWS)
-    predicted = model._outputs.run("given_smoothing", rows)
-    return predicted["link"], predicted["link_se"]
+    predicted = model._outputs.run(which, rows)
+    return {name: (predicted[name][:, 0], predicted[name][:, 1]) for name in model.design.predictors}
 
 
 def calibration_scores(
@@ -409,8 +419,8 @@ def _predict_distribution(model: Any, request: PredictRequest, predicted: dict[s
     if request.type == "quantile" and len(names) > 1:
         found = np.stack([mixture_quantile(family, links, q) for q in check_quantiles(request.q)], -1)
         return found[:, 0] if np.ndim(request.q) == 0 else found
-    if len(names) == 1 and not family.dispersion_known:
-        parameters["dispersion"] = np.full(len(links[names[0]][0]), dispersion_of(model))
+    if not family.dispersion_known:
+        parameters = with_dispersion(family, parameters, dispersion_of(model))
     if request.type == "parameters":
         return with_index(pd.DataFrame(parameters), request.x)
     distribution = ResponseDistribution(family, parameters)
