@@ -16,7 +16,9 @@ from scipy.optimize import brentq, minimize_scalar
 
 from ahofm_keras.errors import DataError, did_you_mean
 from ahofm_keras.families.crps import numeric_crps
+from ahofm_keras.families.labels import decode_labels
 from ahofm_keras.families.links import LINKS, Link
+from ahofm_keras.families.meanings import meaning_of
 from ahofm_keras.families.predictive import Asked, quantile_by_distribution
 
 Array = Any
@@ -54,12 +56,20 @@ class Family:
             estimated on the side.
         binary: whether it is 0 or 1, so that its mean is a probability.
         labelled: whether it may hold texts and other labels, which `encode` makes numbers of.
+        ordered: whether these labels have an order.
+        classes: labels of the classes that the response is one of.
+        shared: what a dict of formulas calls that of all parameters without one of their own; a plain
+            formula is that of all then.
         constant_variance: whether the variance is that of every mean.
         least_slope: slope and variance stay above this in a fit: a row of a mean at the edge of the
             support says nothing. 0 where a row says as much at any mean.
         variance_text: what the variance is by the family, in words.
+        remedies: what `ak.check` may find -> a sentence on the family or formula that allows for it:
+            `"overdispersed"`, `"underdispersed"`, `"more zeros"`, `"fewer zeros"`, `"heavy tails"`,
+            `"uneven spread"`, `"shape"`.
         predicts: what a prediction is, e.g. `"the probability"`.
         result_label: the same before the name of the response, e.g. `"Probability of a 1 in"`.
+        meanings: what parameters are, in words, where that is not what most families mean by the name.
     """
 
     name: ClassVar[str]
@@ -73,14 +83,19 @@ class Family:
     with_dispersion: ClassVar[str | None] = None
     binary: ClassVar[bool] = False
     labelled: ClassVar[bool] = False
+    ordered: ClassVar[bool] = False
+    classes: ClassVar[tuple[Any, ...]] = ()
+    shared: ClassVar[str | None] = None
     constant_variance: ClassVar[bool] = False
     least_slope: ClassVar[float] = 1e-10
     variance_text: ClassVar[str] = "what the family says"
+    remedies: ClassVar[Mapping[str, str]] = {}
     predicts: ClassVar[str] = "the average"
     result_label: ClassVar[str] = "Predicted"
+    meanings: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, link: str | Mapping[str, str] | None = None) -> None:
-        first = next(iter(self.links))
+        first = next(iter(self.links), "")
         given = {} if link is None else link if isinstance(link, Mapping) else {first: link}
         chosen: dict[str, str] = {}
         for name, own_link in given.items():
@@ -153,6 +168,10 @@ class Family:
     def own_parameter(self, name: str) -> str | None:
         """The family's own name of a parameter, which other packages may call otherwise."""
         return name if name in self.links else self.aliases.get(name)
+
+    def meaning(self, parameter: str) -> str:
+        """What a parameter is, in words."""
+        return self.meanings.get(parameter) or meaning_of(parameter)
 
     # Links --------------------------------------------------------------------------------------
 
@@ -288,9 +307,19 @@ class Family:
         mean = parameters[next(iter(self.parameters))]
         return self.distribution(mean, parameters.get("dispersion", 1.0))
 
-    def mean_of(self, parameters: Parameters) -> np.ndarray:
-        """Of the response."""
+    def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
+        """Of the response; of Keras tensors the first parameter, where there is no closed form."""
+        if xp is not np:
+            return next(iter(parameters.values()))
         return np.asarray(self.distribution_of(parameters).mean())
+
+    def probabilities(self, parameters: Parameters, xp: Namespace = np) -> Array:
+        """Of each of the `classes` `(..., K)`."""
+        raise NotImplementedError(f"The {self.name} family has no classes.")
+
+    def decode(self, codes: np.ndarray) -> np.ndarray:
+        """The labels of classes at some places."""
+        return decode_labels(codes, self.classes)
 
     def start_values(self, y: np.ndarray, weight: np.ndarray | None = None) -> dict[str, float]:
         """Rough parameters of the model without terms, inside their ranges; here the mean."""
@@ -323,6 +352,9 @@ class Family:
             label: the formula's response.
         """
         return self
+
+    def check_known(self, label: str) -> None:
+        """Raise a `DataError` where the family would have to learn from a response that is not there."""
 
     def encode(self, values: Any, label: str) -> np.ndarray:
         """The response as likelihoods take it, checked.
@@ -377,6 +409,14 @@ class Family:
     def advice(self, y: np.ndarray) -> str | None:
         """What to consider where the response can be had, but looks like that of another family."""
         return None
+
+    def remedy(self, trouble: str) -> str:
+        """A sentence on what allows for something that a check found, after a space; or nothing."""
+        found = self.remedies.get(trouble, "")
+        if not found and trouble == "uneven spread" and len(self.parameters) > 1:
+            first, second, *_ = self.parameters
+            found = f"Give `{second}` the terms that `{first}` has."
+        return found and f" {found}"
 
     def average(self, y: np.ndarray) -> float:
         """Of the response."""

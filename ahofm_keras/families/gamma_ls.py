@@ -36,6 +36,9 @@ class GammaLS(AboveZero):
     name = "gamma_ls"
     links: ClassVar[Links] = {"mean": ("log", "softplus", "identity", "inverse"), "scale": SCALES}
     variance_text = "the square of scale times mean"
+    meanings: ClassVar[Mapping[str, str]] = {
+        "scale": "how far responses spread, as a share of their average (the coefficient of variation)",
+    }
     aliases: ClassVar[Mapping[str, str]] = {
         "mu": "mean",
         "location": "mean",
@@ -55,8 +58,8 @@ class GammaLS(AboveZero):
         square = parameters["scale"] ** 2
         return stats.gamma(1 / square, scale=parameters["mean"] * square)
 
-    def mean_of(self, parameters: Parameters) -> np.ndarray:
-        return np.asarray(parameters["mean"] + 0 * parameters["scale"])
+    def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
+        return parameters["mean"] + 0 * parameters["scale"]
 
     def score(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
         mean, shape = parameters["mean"], _shape(parameters)

@@ -24,6 +24,9 @@ class LocationScale(Family):
 
     links: ClassVar[Links] = {"loc": ("identity", "log", "softplus"), "scale": SCALES}
     support_text = "finite"
+    remedies: ClassVar[Mapping[str, str]] = {
+        "heavy tails": '`family="student_t"` has tails of a weight that is estimated.',
+    }
     least_slope = 1e-150
     aliases: ClassVar[Mapping[str, str]] = {
         "mu": "loc",
@@ -35,8 +38,8 @@ class LocationScale(Family):
         "tau": "scale",
     }
 
-    def mean_of(self, parameters: Parameters) -> np.ndarray:
-        return np.asarray(parameters["loc"] + 0 * parameters["scale"])
+    def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
+        return parameters["loc"] + 0 * parameters["scale"]
 
     def first_fit(self, y: np.ndarray) -> tuple[Family, np.ndarray] | None:
         return (Gaussian(self.link), y) if self.link in Gaussian.links["mean"] else None

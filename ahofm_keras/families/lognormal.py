@@ -26,6 +26,10 @@ class LogNormal(AboveZero):
     name = "lognormal"
     links: ClassVar[Links] = {"loc": ("identity",), "scale": SCALES}
     variance_text = "exp(scale^2) - 1 times the square of the mean"
+    meanings: ClassVar[Mapping[str, str]] = {
+        "loc": "where the middle of the logarithms of the responses lies",
+        "scale": "how far these logarithms spread: 0.1 is about 10 % up or down",
+    }
     aliases: ClassVar[Mapping[str, str]] = {
         "mu": "loc",
         "location": "loc",
@@ -44,8 +48,8 @@ class LogNormal(AboveZero):
     def distribution_of(self, parameters: Parameters) -> Any:
         return stats.lognorm(parameters["scale"], scale=exp(parameters["loc"]))
 
-    def mean_of(self, parameters: Parameters) -> np.ndarray:
-        return exp(np.asarray(parameters["loc"] + parameters["scale"] ** 2 / 2))
+    def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
+        return exp(parameters["loc"] + parameters["scale"] ** 2 / 2, xp)
 
     def score(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
         z, scale = _standardised(y, parameters), parameters["scale"]

@@ -36,7 +36,15 @@ class NegativeBinomial(Counted):
 
     name = "negative_binomial"
     links: ClassVar[Links] = {"mean": MEANS, "dispersion": SCALES}
+    remedies: ClassVar[Mapping[str, str]] = {
+        "more zeros": (
+            'Where zeros have a cause of their own: `family="zero_inflated_negative_binomial"`.'
+        ),
+    }
     variance_text = "mean + dispersion times the square of the mean"
+    meanings: ClassVar[Mapping[str, str]] = {
+        "dispersion": "how much more counts vary than those of a Poisson distribution, which has 0",
+    }
     aliases: ClassVar[Mapping[str, str]] = {
         "mu": "mean",
         "location": "mean",
@@ -58,8 +66,8 @@ class NegativeBinomial(Counted):
         dispersion = np.maximum(dispersion, _LEAST_DISPERSION)
         return stats.nbinom(1 / dispersion, 1 / (1 + dispersion * mean))
 
-    def mean_of(self, parameters: Parameters) -> np.ndarray:
-        return np.asarray(parameters["mean"] + 0 * parameters["dispersion"])
+    def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
+        return parameters["mean"] + 0 * parameters["dispersion"]
 
     def score(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
         mean, dispersion = _held(parameters)

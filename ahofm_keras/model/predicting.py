@@ -16,7 +16,7 @@ from ahofm_keras.batches import batch_rows
 from ahofm_keras.errors import DataError, NotFittedError, warn
 from ahofm_keras.families import Family
 from ahofm_keras.intervals import band_of_link, band_of_mean, conformal_band, predictive_spread
-from ahofm_keras.layers import Posterior
+from ahofm_keras.layers import ClassLabel, Posterior
 from ahofm_keras.model.arguments import (
     check_callbacks,
     check_choice,
@@ -25,11 +25,20 @@ from ahofm_keras.model.arguments import (
     check_verbose,
     check_whole,
 )
+from ahofm_keras.model.classes import (
+    ClassDistribution,
+    band_of_classes,
+    check_classes,
+    class_quantiles,
+    most_likely,
+    probability_frame,
+)
 from ahofm_keras.model.distributional import (
     ResponseDistribution,
     band_of_parameters,
     check_quantiles,
     mixture_quantile,
+    with_dispersion,
 )
 from ahofm_keras.model.graph import Graph
 from ahofm_keras.model.row_reader import RowReader
@@ -37,9 +46,9 @@ from ahofm_keras.model.streams import own_errors
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.terms import Design, EncodedRows
 
-PREDICTION_TYPES = ("response", "link", "terms", "parameters", "distribution", "quantile")
+PREDICTION_TYPES = ("response", "link", "terms", "class", "parameters", "distribution", "quantile")
 # Those that ask for the whole distribution of the response.
-_DISTRIBUTIONAL = ("parameters", "distribution", "quantile")
+_DISTRIBUTIONAL = ("class", "parameters", "distribution", "quantile")
 PREDICTION_ROWS = 8192
 CONFORMAL = "conformal"
 INTERVAL_METHODS = ("posterior", CONFORMAL)
@@ -55,6 +64,7 @@ class Outputs:
     Args:
         graph: of the model.
         design: of the model.
+        family: of the response.
         posteriors: layer of each predictor and tensor `(n, 2)` of its variances, by parameter.
         in_use: factors of each layer that has room for more; they leave others out.
     """
@@ -63,10 +73,12 @@ class Outputs:
         self,
         graph: Graph,
         design: Design,
+        family: Family,
         posteriors: Mapping[str, tuple[Posterior, Any]],
         in_use: Callable[[], tuple[Any, ...]],
     ) -> None:
         self._in_use = in_use
+        self._family = family
         self._graph = graph
         self._design = design
         self._posteriors = dict(posteriors)
@@ -79,19 +91,39 @@ class Outputs:
         """Mean response and predictor."""
         return {"response": self._graph.response, "link": self._graph.link}
 
-    def limit(self) -> dict[str, Any]:
-        """What the limit of the first predictor changes of it, where it has one, in its units."""
-        if self._limit is None:
+    def served(self) -> dict[str, Any]:
+        """What a consumer of the exported model asks first."""
+        graph = self._graph
+        found = {"response": graph.mean, "link": graph.link}
+        if self._family.labelled:
+            found["class"] = ClassLabel(self._family.classes)(graph.mean)
+            for place, own in enumerate(self._family.classes):
+                found[f"probability_{own}"] = graph.mean[:, place]
+        if len(graph.links) > 1:
+            for place, name in enumerate(graph.links):
+                found.setdefault(name, graph.response[:, place])
+        return found
+
+    def limit(self, parameter: str | None = None) -> dict[str, Any]:
+        """What the limit of a predictor, by default the first, changes of it, in its units."""
+        found = self._limit if parameter is None else self._graph.limits.get(parameter)
+        if found is None:
             return {}
-        _, tensor = self._limit
-        return {LIMIT: self._in_units(keras.ops.cast(tensor[:, 1], "float64"))}
+        return {LIMIT: self._in_units(keras.ops.cast(found[1][:, 1], "float64"), parameter)}
 
     def links(self) -> dict[str, Any]:
         """All predictors and, after a fit that gives some, their standard errors, by parameter."""
+        return self._links(0)
+
+    def links_given_smoothing(self) -> dict[str, Any]:
+        """The same as if the smoothing were known."""
+        return self._links(1)
+
+    def _links(self, column: int) -> dict[str, Any]:
         found = {name: keras.ops.stack([own, 0 * own]) for name, own in self._graph.links.items()}
         for name, (layer, variances) in self._posteriors.items():
             if layer.is_known:
-                error = keras.ops.sqrt(variances[:, 0]) * self._graph.predictors[name].scale
+                error = keras.ops.sqrt(variances[:, column]) * self._graph.predictors[name].scale
                 found[name] = keras.ops.stack([self._graph.links[name], error])
         return {name: keras.ops.transpose(own) for name, own in found.items()}
 
@@ -100,48 +132,68 @@ class Outputs:
         """Whether the model has more than an intercept and offsets."""
         return bool(self._graph.contributions)
 
-    def terms(self) -> dict[str, Any]:
-        """Contribution of each column of each term, in units of the link."""
+    def terms(self, parameter: str | None = None) -> dict[str, Any]:
+        """Contribution of each column of each term, in units of the link.
+
+        Args:
+            parameter: whose predictor, by default all of a model that has one.
+        """
         columns = {}
-        for term in self._design.terms:
+        for term in (
+            self._design.terms if parameter is None else self._design.predictors[parameter].terms
+        ):
             if term.name not in self._graph.contributions:
                 continue
             tensor = self._graph.contributions[term.name]
             for place, label in enumerate(term.column_labels):
-                columns[label] = self._in_units(keras.ops.cast(tensor[:, place], "float64"))
-        return columns | self.limit()
+                columns[label] = self._in_units(keras.ops.cast(tensor[:, place], "float64"), parameter)
+        return columns | self.limit(parameter)
 
-    def _in_units(self, tensor: Any) -> Any:
+    def _in_units(self, tensor: Any, parameter: str | None = None) -> Any:
         """From the model's own scale to units of the link; reads the weight whenever it is computed."""
-        return keras.ops.multiply(tensor, self._graph.predictor.scale)
+        graph = self._graph
+        layer = graph.predictor if parameter is None else graph.predictors[parameter]
+        return keras.ops.multiply(tensor, layer.scale)
 
     def uncertainty(self) -> dict[str, Any]:
         """Predictor, its standard error, and the dispersion."""
-        return self._uncertainty(0)
-
-    def given_smoothing(self) -> dict[str, Any]:
-        """The same as if the smoothing were known."""
-        return self._uncertainty(1)
-
-    def _uncertainty(self, column: int) -> dict[str, Any]:
         posterior, variances = next(iter(self._posteriors.values()))
-        error = self._in_units(keras.ops.sqrt(variances[:, column]))
+        error = self._in_units(keras.ops.sqrt(variances[:, 0]))
         known = keras.ops.multiply(keras.ops.ones_like(error), posterior.dispersion)
         dispersion = keras.ops.multiply(known, self._graph.predictor.dispersion_unit)
         return {"link": self._graph.link, "link_se": error, "dispersion": dispersion}
 
+    def uncertainties(self) -> dict[str, Any]:
+        """Each predictor and its standard error."""
+        found: dict[str, Any] = {}
+        for name, pair in self.links().items():
+            found |= {f"link_{name}": pair[:, 0], f"link_se_{name}": pair[:, 1]}
+        return found
+
     def endpoints(self, with_uncertainty: bool) -> dict[str, dict[str, Any]]:
         """What an exported model serves, by endpoint."""
-        terms = self.terms()
+        terms, uncertainty = self.terms(), self.uncertainty
+        if len(self._graph.links) > 1:
+            each = {name: self.terms(name) for name in self._graph.links}
+            terms = {f"{name}: {label}": own for name in each for label, own in each[name].items()}
+            uncertainty = self.uncertainties
         return {
-            "serving_default": self.mean(),
+            "serving_default": self.served(),
             **({"terms": terms} if terms else {}),
-            **({"uncertainty": self.uncertainty()} if with_uncertainty else {}),
+            **({"uncertainty": uncertainty()} if with_uncertainty else {}),
         }
 
-    def run(self, name: str, batches: Iterable[Iterable[Any]]) -> dict[str, np.ndarray]:
-        """`"mean"`, `"terms"`, `"uncertainty"` or `"given_smoothing"` of batches of encoded rows."""
-        run = self._function(name)
+    def run(
+        self, name: str, batches: Iterable[Iterable[Any]], parameter: str | None = None
+    ) -> dict[str, np.ndarray]:
+        """What the method of that name has, `"mean"` or `"links"`, of batches of encoded rows.
+
+        Args:
+            name: of what is wanted.
+            batches: of rows.
+            parameter: whose `"terms"` these are, where there are several predictors.
+        """
+        run = self._function(name, parameter)
         parts = [run(list(encoded)) for encoded in batches]
         if not parts:
             raise DataError("The dataset has no batches.")
@@ -160,13 +212,15 @@ class Outputs:
                 "tails together there."
             )
 
-    def _function(self, name: str) -> Any:
+    def _function(self, name: str, parameter: str | None = None) -> Any:
         """Traced once, for any number of rows: tracing takes longer than a prediction."""
         known = tuple(own.is_known for own, _ in self._posteriors.values())
-        key = name, known, self._in_use()
+        key = name, parameter, known, self._in_use()
         if key not in self._functions:
             encoded = self._graph.encoded
-            function = keras.Function(encoded, getattr(self, name)() | self.limit())
+            chosen = () if parameter is None else (parameter,)
+            outputs = getattr(self, name)(*chosen) | self.limit(*chosen)
+            function = keras.Function(encoded, outputs)
             signature = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in encoded]
             self._functions[key] = tf.function(function, input_signature=[signature])
         return self._functions[key]
@@ -236,11 +290,20 @@ def check_interval(model: Any, type: str, level: Any, method: str, calibration: 
         )
 
 
-def link_given_smoothing(model: Any, x: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Predictor and its standard errors as if the smoothing were known, as leverages have it."""
+def links_with_errors(model: Any, x: Any) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Predictors and their standard errors, by parameter."""
+    return _links(model, x, "links")
+
+
+def links_given_smoothing(model: Any, x: Any) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Predictors and their standard errors as if the smoothing were known, as leverages have it."""
+    return _links(model, x, "links_given_smoothing")
+
+
+def _links(model: Any, x: Any, which: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     rows = batches_of(model._reader.without_response(x), PREDICTION_ROWS)
-    predicted = model._outputs.run("given_smoothing", rows)
-    return predicted["link"], predicted["link_se"]
+    predicted = model._outputs.run(which, rows)
+    return {name: (predicted[name][:, 0], predicted[name][:, 1]) for name in model.design.predictors}
 
 
 def calibration_scores(
@@ -310,6 +373,8 @@ class PredictRequest:
             )
         if self.q is not None:
             check_quantiles(self.q)
+        if self.type == "class":
+            check_classes(model.family)
         if self.interval is not None and self.type in _DISTRIBUTIONAL:
             raise DataError('`interval` goes with type="response" or type="link".')
         if self.type == "terms" and len(model.design.predictors) > 1:
@@ -340,7 +405,8 @@ def run_predict(
     x, interval = request.x, request.interval
     rows, size = reader.without_response(x), request.batch_size or PREDICTION_ROWS
     warn_if_unfitted(model)
-    if request.type in _DISTRIBUTIONAL or len(model.design.predictors) > 1:
+    classes = model.family.labelled and request.type == "response"
+    if request.type in _DISTRIBUTIONAL or classes or len(model.design.predictors) > 1:
         with own_errors():
             predicted = outputs.run("links", batches_of(rows, size, request.steps))
             outputs.warn_of_limit(predicted)
@@ -384,6 +450,10 @@ def _predict_distribution(model: Any, request: PredictRequest, predicted: dict[s
         frame = pd.DataFrame({name: mean for name, (mean, _) in links.items()})
         return with_index(frame, request.x)
     parameters = family.inverse_links({name: mean for name, (mean, _) in links.items()})
+    if request.type == "class":
+        return most_likely(family, family.probabilities(parameters))
+    if family.labelled and request.type != "parameters":
+        return _predict_classes(family, request, links)
     if request.type == "response":
         if level is not None:
             return with_index(band_of_parameters(family, links, level), request.x)
@@ -391,12 +461,24 @@ def _predict_distribution(model: Any, request: PredictRequest, predicted: dict[s
     if request.type == "quantile" and len(names) > 1:
         found = np.stack([mixture_quantile(family, links, q) for q in check_quantiles(request.q)], -1)
         return found[:, 0] if np.ndim(request.q) == 0 else found
-    if len(names) == 1 and not family.dispersion_known:
-        parameters["dispersion"] = np.full(len(links[names[0]][0]), dispersion_of(model))
+    if not family.dispersion_known:
+        parameters = with_dispersion(family, parameters, dispersion_of(model))
     if request.type == "parameters":
         return with_index(pd.DataFrame(parameters), request.x)
     distribution = ResponseDistribution(family, parameters)
     return distribution if request.type == "distribution" else distribution.quantile(request.q)
+
+
+def _predict_classes(family: Family, request: PredictRequest, links: dict[str, Any]) -> Any:
+    """Probabilities of classes, with bands, their distribution or its quantiles."""
+    if request.type == "quantile":
+        return class_quantiles(family, links, request.q)
+    parameters = family.inverse_links({name: mean for name, (mean, _) in links.items()})
+    if request.type == "distribution":
+        return ClassDistribution(family, parameters)
+    if request.interval is not None:
+        return with_index(band_of_classes(family, links, request.interval), request.x)
+    return with_index(probability_frame(family, family.probabilities(parameters)), request.x)
 
 
 def dispersion_of(model: Any) -> float:
