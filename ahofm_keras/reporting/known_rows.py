@@ -79,7 +79,7 @@ def _fitted(
     links = {name: np.concatenate(found) for name, found in pieces.items()}
     parameters = model.family.inverse_links(links)
     # A family with one parameter has the mean for it, and need not know its distribution.
-    if model.family.classes:
+    if model.family.several_classes:
         mean = model.family.probabilities(parameters)
     elif len(parameters) == 1:
         mean = next(iter(parameters.values()))
@@ -122,7 +122,7 @@ def describe_sample(every: Sequence[Parts], rows: KnownRows, most: int) -> dict[
             for name in input_names(parts)
         ],
         "y": pack(rows.y[usable]),
-        "mean": None if model.whole().family.classes else pack(rows.mean[usable], "f4"),
+        "mean": None if model.whole().family.several_classes else pack(rows.mean[usable], "f4"),
         "residuals": [pack(working[name][1] - etas[name], "f4") for name in names],
         "given": rows.given,
     }

@@ -25,7 +25,7 @@ function changed(final) {
 
 function showResult() {
   const at = model.at(state.row);
-  if (chapters.length > 1 || page.classes?.length) showResponse();
+  if (chapters.length > 1 || page.classes.length) showResponse();
   else {
     write(byId("result-label"), contents.family.result_label);
     byId("result").textContent = number(at.mean, 5);
