@@ -17,6 +17,8 @@ from ahofm_keras.families.weibull import Weibull  # isort: skip
 from ahofm_keras.families.beta import Beta  # isort: skip
 from ahofm_keras.families.negative_binomial import NegativeBinomial  # isort: skip
 from ahofm_keras.families.negative_binomial_1 import NegativeBinomial1  # isort: skip
+from ahofm_keras.families.quantile import Quantile  # isort: skip
+from ahofm_keras.families.expectile import Expectile  # isort: skip
 from ahofm_keras.families.tweedie import Tweedie  # isort: skip
 from ahofm_keras.families.zero_inflated import (  # isort: skip
     HurdlePoisson,
@@ -35,6 +37,7 @@ __all__ = [
     "Bernoulli",
     "Beta",
     "Deviance",
+    "Expectile",
     "ExponentialFamily",
     "Family",
     "Gamma",
@@ -51,6 +54,7 @@ __all__ = [
     "NegativeBinomial",
     "NegativeBinomial1",
     "Poisson",
+    "Quantile",
     "Shash",
     "StudentT",
     "Tweedie",

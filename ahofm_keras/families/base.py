@@ -53,6 +53,7 @@ class Family:
             estimated on the side.
         binary: whether it is 0 or 1, so that its mean is a probability.
         labelled: whether it may hold texts and other labels, which `encode` makes numbers of.
+        is_loss: whether its log-density is minus a loss and no more: there is no distribution then.
         constant_variance: whether the variance is that of every mean.
         least_slope: slope and variance stay above this in a fit: a row of a mean at the edge of the
             support says nothing. 0 where a row says as much at any mean.
@@ -71,6 +72,7 @@ class Family:
     with_dispersion: ClassVar[str | None] = None
     binary: ClassVar[bool] = False
     labelled: ClassVar[bool] = False
+    is_loss: ClassVar[bool] = False
     constant_variance: ClassVar[bool] = False
     least_slope: ClassVar[float] = 1e-10
     variance_text: ClassVar[str] = "what the family says"

@@ -28,6 +28,8 @@ _OTHER_NAMES = {
     "negative_binomial": "nb nbi nbinom nbinom2 negativebinomial negativebinomialp negbin",
     "negative_binomial_1": "nbii nbinom1 negativebinomialtype1 negativebinomial1 quasipoisson",
     "shash": "sinharcsinh sinhasinh shasho shasho2",
+    "quantile": "ald asymmetriclaplace checkloss elf pinball pinballloss qgam quantileloss quantreg rq",
+    "expectile": "asymmetricleastsquares expectilegam laws",
     "zero_inflated_poisson": "zeroinflatedpoisson zip ziplss zipoisson",
     "zero_inflated_negative_binomial": "zeroinflatednegativebinomial zeroinflatednegbin zinb zinbi",
     "tweedie": "compoundpoissongamma regtweedie tw",
@@ -61,7 +63,7 @@ _NOT_HERE = {
         "categorical cumulative multiclass multiclassova multinom multinomial multisoftmax ocat ordered "
         "ordinal softmax"
     ),
-    _TAILS: "cauchy expectile huber pinball quantile asymmetriclaplace ald",
+    _TAILS: "cauchy huber",
     _SPREADS: "gev gevlss gumbel gumbls skewnormal sn",
     "Successes among several trials are not here yet; nearest is `bernoulli`, which assumes that trials "
     "do not depend on each other: of k successes in m trials a row of 1 with `sample_weight` k, a row "

@@ -169,7 +169,7 @@ class BlockPrior:
     def with_smoothing(self, known: np.ndarray) -> BlockPrior:
         """The prior at parameters that `smoothing` gave."""
         parameters, tied = known.copy(), self.shape.tied
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):  # -inf of an intercept alone
             added = known[:, -1] + np.log(tied)
             left = -np.expm1(np.minimum(added - known[:, 0], 0.0))
             own = known[:, 0] + np.log(np.maximum(left, 0.0))
