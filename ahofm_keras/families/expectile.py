@@ -24,8 +24,8 @@ class Expectile(ExponentialFamily):
     """The expectile of the response at a level: what minimises an asymmetric squared loss.
 
     Squares of responses above it count 2 level times, those below 2 (1 - level) times: at 0.5 it is the
-    mean and the fit that of `gaussian`. It is a loss, not a density. The dispersion is such that of normal
-    responses the posterior variance is the sampling variance of the estimate.
+    mean and the fit that of `gaussian`. It is a loss, not a density. The dispersion is such that of
+    normal responses the posterior variance is the sampling variance of the estimate.
 
     Args:
         link: of the expectile.
@@ -73,8 +73,8 @@ class Expectile(ExponentialFamily):
 
     def distribution(self, mean: np.ndarray, dispersion: Any = 1.0) -> Any:
         raise DataError(
-            "The expectile family is a loss, not a distribution: it has no density, quantiles or sample. "
-            'A family such as "student_t", "shash" or "gaussian_ls" has them.'
+            "The expectile family is a loss, not a distribution: it has no density, quantiles or "
+            'sample. A family such as "student_t", "shash" or "gaussian_ls" has them.'
         )
 
     def crps(self, y: np.ndarray, parameters: Parameters) -> np.ndarray:

@@ -34,8 +34,8 @@ class LocationScale(Family):
         "tau": "scale",
     }
 
-    def mean_of(self, parameters: Parameters) -> np.ndarray:
-        return np.asarray(parameters["loc"] + 0 * parameters["scale"])
+    def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
+        return parameters["loc"] + 0 * parameters["scale"]
 
     def advice(self, y: np.ndarray) -> str | None:
         if ((y == 0) | (y == 1)).all():

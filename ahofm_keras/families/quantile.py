@@ -77,8 +77,8 @@ class Quantile(Family):
         if name in self.columns and name not in self.links:
             listed = ", ".join(f"`{own}`" for own in self.links)
             raise DataError(
-                f"`{name}` is `{self.columns[self.middle]}` and the gaps between them, so that quantiles "
-                f"do not cross. What has a formula is: {listed}."
+                f"`{name}` is `{self.columns[self.middle]}` and the gaps between them, so that "
+                f"quantiles do not cross. What has a formula is: {listed}."
             )
         return super().own_parameter(name)
 

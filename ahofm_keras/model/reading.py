@@ -112,6 +112,8 @@ def learn_response(data: Any, expression: Expression, family: Family) -> tuple[E
 
 def check_response_range(y: np.ndarray, label: str, family: Family) -> None:
     """Raise a `DataError` where a response varies too little to learn from it."""
+    if family.labelled:  # the classes were counted when they were learned
+        return
     family.check_training(y, label)
     if np.ptp(y) < 1 / LARGEST:
         raise DataError(f"The response `{label}` varies by {np.ptp(y):g} only. Use another unit.")
@@ -153,10 +155,15 @@ def read_response_columns(data: Any, expression: Expression) -> Columns:
 
 
 def _text_response(name: str, values: np.ndarray) -> DataError:
-    return DataError(
-        f"The response `{name}` holds texts (first: {values[0]!r}). Recode it as numbers; "
-        "two classes as 0 and 1."
+    distinct = list(dict.fromkeys(values))
+    advice = (
+        f'`(data[{name!r}] == {distinct[1]!r}).astype(int)` is 0 or 1 for `family="bernoulli"`; or take '
+        '`family="categorical"`, which has a probability of each text'
+        if len(distinct) == 2
+        else f'Of the {len(distinct):,} distinct ones `family="categorical"` makes classes, `"ordinal"` '
+        "where they have an order; numbers written as texts become numbers by `pandas.to_numeric`"
     )
+    return DataError(f"The response `{name}` holds texts (first: {values[0]!r}). {advice}.")
 
 
 def _response_values(expression: Expression, columns: Columns) -> np.ndarray:
