@@ -7,7 +7,7 @@ from math import pi, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 from ahofm_keras.families.above_zero import AboveZero
 from ahofm_keras.families.base import Array, Links, Namespace, Parameters
