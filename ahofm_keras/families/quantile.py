@@ -19,6 +19,8 @@ SCALE = "scale"
 # Over how many scales the corner of a check loss is rounded, and its curvature is averaged.
 _ROUNDED = 0.03
 _AVERAGED = 0.25
+# Of normal responses that stand for all.
+_CHANCES = (np.arange(1000) + 0.5) / 1000
 
 
 @register_family
@@ -67,6 +69,7 @@ class Quantile(Family):
         self.aliases = {"sigma": SCALE, "mu": self.columns[self.middle]}  # type: ignore[misc]
         # Mean check losses of standard normal responses, which are their densities at the quantiles.
         self._normal = stats.norm.pdf(stats.norm.ppf(self.levels))
+        self._near = _near(stats.norm.ppf(_CHANCES)[:, None] - stats.norm.ppf(self.levels)).mean(axis=0)
         self._weights = _weights(np.array(self.levels), self._normal)
         super().__init__(link)
 
@@ -148,10 +151,9 @@ class Quantile(Family):
     def information(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
         """Curvature of the loss: half that of normal responses, half that of the density near by."""
         curves = []
-        every = zip(self._standardised(y, parameters), self._weights, self._normal, strict=True)
-        for z, weight, normal in every:
-            near = 1 / np.cosh(np.clip(z / _AVERAGED / 2, -300, 300)) ** 2 / (4 * _AVERAGED)
-            curves.append(weight * (1 + near / normal) / 2)
+        every = zip(self._standardised(y, parameters), self._weights, self._near, strict=True)
+        for z, weight, usual in every:
+            curves.append(weight * (1 + _near(z) / usual) / 2)
         once = 1 / parameters[SCALE] ** 2
         return {
             name: once * (self._weights.sum() if name == SCALE else self._moved(name, curves))
@@ -177,6 +179,11 @@ class Quantile(Family):
             **{name: max(value, least) if name in self.gaps else value for name, value in found.items()},
             SCALE: max(scale, least),
         }
+
+
+def _near(z: np.ndarray) -> np.ndarray:
+    """A logistic density, by which responses count as near to a quantile."""
+    return np.asarray(1 / np.cosh(np.clip(z / _AVERAGED / 2, -300, 300)) ** 2 / (4 * _AVERAGED))
 
 
 def _checked(levels: Any) -> tuple[float, ...]:

@@ -20,7 +20,9 @@ from ahofm_keras.families import FAMILIES, Family, get_family
 SEVERAL = [
     name
     for name, family in FAMILIES.items()
-    if len(family.links) > 1 and family.__module__.startswith("ahofm_keras.")
+    if len(family.links) > 1
+    and family.__module__.startswith("ahofm_keras.")
+    and not family.is_loss  # they have tests of their own
 ]
 every_family = pytest.mark.parametrize("name", SEVERAL)
 Values = dict[str, Any]
