@@ -28,6 +28,7 @@ from ahofm_keras.families.zero_inflated import (  # isort: skip
 from ahofm_keras.families.categorical import Categorical  # isort: skip
 from ahofm_keras.families.ordinal import Ordinal  # isort: skip
 from ahofm_keras.families.base import Family
+from ahofm_keras.families.custom import CustomFamily, custom
 from ahofm_keras.families.exponential import ExponentialFamily
 from ahofm_keras.families.links import LINKS, Link
 from ahofm_keras.families.losses import Deviance, HalfDeviance
@@ -39,6 +40,7 @@ __all__ = [
     "Bernoulli",
     "Beta",
     "Categorical",
+    "CustomFamily",
     "Deviance",
     "Expectile",
     "ExponentialFamily",
@@ -65,6 +67,7 @@ __all__ = [
     "Weibull",
     "ZeroInflatedNegativeBinomial",
     "ZeroInflatedPoisson",
+    "custom",
     "get_family",
     "register_family",
 ]

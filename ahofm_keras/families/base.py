@@ -149,6 +149,14 @@ class Family:
         options = {key: value for key, value in config.items() if key not in ("name", "links")}
         return cls(config.get("links"), **options)
 
+    @property
+    def only_for_mini_batches(self) -> str | None:
+        """Why no block solver can fit the family, in words, or None."""
+        return None
+
+    def check_saved(self) -> None:
+        """Raise a `DataError` where a file could not say what the family is made of."""
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Family) and self.to_json() == other.to_json()
 

@@ -68,7 +68,7 @@ class Quantile(Family):
         self.gaps = tuple(gaps)
         self.aliases = {"sigma": SCALE, "mu": self.columns[self.middle]}  # type: ignore[misc]
         # Mean check losses of standard normal responses, which are their densities at the quantiles.
-        self._normal = stats.norm.pdf(stats.norm.ppf(self.levels))
+        self._normal = np.asarray(stats.norm.pdf(stats.norm.ppf(self.levels)))
         self._near = _near(stats.norm.ppf(_CHANCES)[:, None] - stats.norm.ppf(self.levels)).mean(axis=0)
         self._weights = _weights(np.array(self.levels), self._normal)
         super().__init__(link)

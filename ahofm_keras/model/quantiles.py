@@ -70,7 +70,7 @@ def _band(family: Quantile, links: Mapping[str, Spread], level: float) -> pd.Dat
         for name, drawn in family.quantiles_of(family.inverse_links(etas)).items():
             parts[name].append(np.quantile(drawn, tails, axis=0))
     means = {name: mean for name, (mean, _) in links.items()}
-    columns = {}
+    columns: dict[str, np.ndarray] = {}
     for name, own in family.quantiles_of(family.inverse_links(means)).items():
         lower, upper = np.concatenate(parts[name], axis=1)
         columns |= {name: own, f"{name}_lower": lower, f"{name}_upper": upper}
