@@ -26,7 +26,8 @@ class Expression:
     """A node of an expression tree.
 
     Args:
-        function: `"column"`, `"number"`, `"C"` (a column taken as categories) or a key of `FUNCTIONS`.
+        function: `"column"`, `"number"`, `"C"` (a column taken as categories), a key of `FUNCTIONS` or
+            of `RESPONSES`.
         arguments: the column's name, the number, or the argument expressions.
         state: what was learned from the training data (`scale`, `center`, `poly`), empty before.
     """
@@ -51,6 +52,16 @@ class Expression:
     @property
     def is_category(self) -> bool:
         return self.function == "C"
+
+    @property
+    def width(self) -> int:
+        """Number of columns of a response."""
+        return len(self.arguments) if self.function in RESPONSES else 1
+
+    @property
+    def labels(self) -> list[str]:
+        """What each column of a response is called, as a formula writes it."""
+        return [_arithmetic(own) for own in self.arguments] if self.width > 1 else [str(self)]
 
     def columns(self) -> Iterator[str]:
         """Names of the raw columns used, each once, in order of appearance."""
@@ -99,6 +110,9 @@ def _escape(letter: str) -> str:
         return f"\\{letter}"
     return letter if letter.isprintable() else letter.encode("unicode_escape").decode()
 
+
+# Responses of several columns, which stand left of `~`, and how many columns each may have.
+RESPONSES = {"cbind": (2,), "Surv": (2, 3)}
 
 _OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "**"}
 # How tightly arithmetic binds in Python; a sign stands between products and powers.
@@ -245,7 +259,8 @@ def evaluate_expression(
         namespace: `numpy` or `keras.ops`.
 
     Returns:
-        `(n,)`, or `(n, degree)` for `poly`. A column taken as categories comes back as it is.
+        `(n,)`, or `(n, degree)` for `poly`, `(n, width)` for a response of several columns. A column
+        taken as categories comes back as it is.
     """
     if expression.function == "column":
         return columns[expression.arguments[0]]
@@ -254,6 +269,8 @@ def evaluate_expression(
     values = [evaluate_expression(a, columns, namespace) for a in expression.arguments]
     if expression.is_category:
         return values[0]
+    if expression.function in RESPONSES:
+        return namespace.stack(values, axis=-1)
     compute = FUNCTIONS[expression.function].compute
     # keras.ops would give float32 for numbers alone; a plain float takes the precision of its column.
     if all(isinstance(value, int | float) for value in values):

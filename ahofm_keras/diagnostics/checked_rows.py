@@ -147,6 +147,7 @@ def _find_rows(
     if len(response) != count:
         raise DataError(f"The response has {len(response)} values, the data {count} rows.")
     found = read_weight(data, in_row_order(data, sample_weight, "sample_weight"), count)
+    response, found = model.family.as_weighted(response, found)
     weight = np.ones(count) if found is None else found
     index = data.index.to_numpy() if isinstance(data, pd.DataFrame) else np.arange(count)
     return columns, response, weight, index

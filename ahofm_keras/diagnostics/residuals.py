@@ -61,6 +61,7 @@ def quantile_residuals(
         `(n,)`, and how many of them were clipped to +-`REACH`.
     """
     own: Any = dispersion if family.dispersion_known else dispersion / weight
+    family, y = family.counted(y, weight)
     distribution = family.distribution(mean, own)
     below, above = distribution.cdf(y), distribution.sf(y)
     if family.discrete:

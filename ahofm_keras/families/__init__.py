@@ -5,6 +5,7 @@ from ahofm_keras.families.gaussian import Gaussian  # isort: skip
 from ahofm_keras.families.binary import Bernoulli  # isort: skip
 from ahofm_keras.families.counts import Poisson  # isort: skip
 from ahofm_keras.families.positive import Gamma  # isort: skip
+from ahofm_keras.families.binomial import Binomial  # isort: skip
 from ahofm_keras.families.gaussian_ls import GaussianLS  # isort: skip
 from ahofm_keras.families.gamma_ls import GammaLS  # isort: skip
 from ahofm_keras.families.student_t import StudentT  # isort: skip
@@ -39,6 +40,7 @@ __all__ = [
     "LINKS",
     "Bernoulli",
     "Beta",
+    "Binomial",
     "Categorical",
     "CustomFamily",
     "Deviance",

@@ -47,6 +47,7 @@ class Family:
         parameters: parameter -> its link, in order.
         support_text: the values that the response may take, in words.
         aliases: what other packages call parameters -> what they are called here.
+        forms: what the response may be: `"column"`, or the call of several columns `"cbind"`, `"Surv"`.
         bounds: closed interval that holds these values.
         dispersion_known: whether the dispersion is 1; else it is estimated.
         discrete: whether the response is a whole number.
@@ -73,6 +74,7 @@ class Family:
     links: ClassVar[Links]
     support_text: ClassVar[str]
     aliases: ClassVar[Mapping[str, str]] = {}
+    forms: ClassVar[tuple[str, ...]] = ("column",)
     bounds: ClassVar[tuple[float, float]] = (-inf, inf)
     dispersion_known: ClassVar[bool] = True
     discrete: ClassVar[bool] = False
@@ -328,6 +330,14 @@ class Family:
             raise NotImplementedError(f"The {self.name} family has no start of its parameters.")
         return {next(iter(self.links)): float(np.average(y, weights=weight))}
 
+    def first_fit(self, y: np.ndarray) -> tuple[Family, np.ndarray] | None:
+        """A family of the first parameter alone, and its response, that a fit of several begins with.
+
+        It estimates a dispersion as the predictor takes shape, so that the noise is not overestimated
+        while it is chosen how smooth the predictor is. None: the fit begins with all parameters.
+        """
+        return None
+
     def crps(self, y: np.ndarray, parameters: Parameters) -> np.ndarray:
         """Continuous ranked probability score of each row: the smaller, the better.
 
@@ -363,6 +373,22 @@ class Family:
         self.check_response(values, label)
         return np.asarray(values)
 
+    def as_weighted(
+        self, y: Array, weight: Array | None, tell: bool = False
+    ) -> tuple[Array, Array | None]:
+        """The same response with as few columns as say it, and weights that say the rest.
+
+        Args:
+            y: as `encode` gives it.
+            weight: of each row `(n,)`, or None.
+            tell: whether to warn of what is odd.
+        """
+        return y, weight
+
+    def counted(self, y: np.ndarray, weight: np.ndarray) -> tuple[Family, np.ndarray]:
+        """The family and the response of what was observed, where weights are a part of that."""
+        return self, y
+
     def check_training(self, y: np.ndarray, label: str) -> None:
         """Raise a `DataError`, or warn, where training rows are too much the same to learn from."""
         if np.ptp(y) == 0:
@@ -377,9 +403,10 @@ class Family:
         outside = ~self.support(y)
         if outside.any():
             row = int(np.argmax(outside))
+            held = ", ".join(f"{value:g}" for value in np.atleast_1d(y[row]))
             raise DataError(
                 f"The response `{label}` of the {self.name} family must be {self.support_text}, but "
-                f"{int(outside.sum()):,} of {len(y):,} values are not; first at row {row}: {y[row]:g}."
+                f"{int(outside.sum()):,} of {len(y):,} values are not; first at row {row}: {held}."
             )
 
     def advice(self, y: np.ndarray) -> str | None:

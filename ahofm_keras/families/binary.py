@@ -14,7 +14,7 @@ from ahofm_keras.families.predictive import LEFT_OUT, Asked, Threshold, average
 from ahofm_keras.families.registry import register_family
 
 # Between a probability and 0 or 1, so that logarithms stay finite.
-_LEAST_PROBABILITY = 1e-15
+LEAST_PROBABILITY = 1e-15
 
 
 @register_family
@@ -33,7 +33,7 @@ class Bernoulli(ExponentialFamily):
     result_label = "Probability of a 1 in"
 
     def unit_deviance(self, y: Array, mean: Array, xp: Namespace = np) -> Array:
-        mean = xp.clip(mean, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
+        mean = xp.clip(mean, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
         return -2 * (y * xp.log(mean) + (1 - y) * xp.log(1 - mean))
 
     def variance(self, mean: np.ndarray) -> np.ndarray:

@@ -45,27 +45,27 @@ class Categorical(Classes):
         return find_labels(values, label, by_value=False)
 
     def log_density(self, y: Array, parameters: Parameters, xp: Namespace = np) -> Array:
-        etas = list(parameters.values())
+        etas = self.in_order(parameters)
         chosen = sum(xp.where(y == place, eta, 0.0) for place, eta in enumerate(etas, start=1))
         return chosen - _log_sum(etas, xp)
 
     def probabilities(self, parameters: Parameters, xp: Namespace = np) -> Array:
-        etas = list(parameters.values())
+        etas = self.in_order(parameters)
         total = _log_sum(etas, xp)
         return xp.stack([xp.exp(own - total) for own in (0.0 * etas[0], *etas)], axis=-1)
 
     def score(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
         """1(y = k) - p_k."""
-        total = _log_sum(list(parameters.values()), np)
+        total = _log_sum(self.in_order(parameters), np)
         return {
-            name: (y == place) - np.exp(eta - total)
-            for place, (name, eta) in enumerate(parameters.items(), start=1)
+            name: (y == place) - np.exp(parameters[name] - total)
+            for place, name in enumerate(self.links, start=1)
         }
 
     def information(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
         """p_k (1 - p_k)."""
-        total = _log_sum(list(parameters.values()), np)
-        chances = {name: np.exp(eta - total) for name, eta in parameters.items()}
+        total = _log_sum(self.in_order(parameters), np)
+        chances = {name: np.exp(parameters[name] - total) for name in self.links}
         return {name: chance * (1 - chance) for name, chance in chances.items()}
 
     def start_values(self, y: np.ndarray, weight: np.ndarray | None = None) -> dict[str, float]:

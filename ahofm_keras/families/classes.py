@@ -96,6 +96,10 @@ class Classes(Family):
         """Of the parameters, once the classes are known."""
         raise NotImplementedError
 
+    def in_order(self, parameters: Parameters) -> list[Array]:
+        """Parameters, which may come in any order, in that of the classes."""
+        return [parameters[name] for name in self.links]
+
     # Labels
 
     def options(self) -> dict[str, Any]:

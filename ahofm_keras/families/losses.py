@@ -88,4 +88,6 @@ def _losses(family: Family, y_true: Any, y_pred: Any) -> Any:
     """Loss of each row; parameters stand beside each other where there are several."""
     parameters = family.named(y_pred)
     shape = ops.shape(next(iter(parameters.values())))
-    return family.loss(ops.reshape(y_true, shape), parameters, ops)  # (n, 1), (n,) would make (n, n)
+    if len(y_true.shape) < 2 or y_true.shape[-1] == 1:  # (n, 1), (n,) would make (n, n)
+        y_true = ops.reshape(y_true, shape)
+    return family.loss(y_true, parameters, ops)

@@ -11,9 +11,10 @@ _OTHER_NAMES = {
         "regressionl2 regsquarederror rmse squarederror squaredloss"
     ),
     "bernoulli": (
-        "bernoullilogit bernoulliprob bi binary binarycrossentropy binarylogistic binomial binomialprob "
+        "bernoullilogit bernoulliprob binary binarycrossentropy binarylogistic "
         "crossentropy logisticregression logit logloss"
     ),
+    "binomial": "bi binom binomiallogit binomialprob cbind proportion",
     "poisson": "count countpoisson counts po poissondeviance poissonrate",
     "gamma": "ga gammadeviance reggamma",
     "gaussian_ls": "gaulss gaussianls heteroscedastic locationscale normalls normalmeanvariance",
@@ -59,9 +60,9 @@ _NOT_HERE = {
     _COUNTS: "compoisson generalizedpoisson geometric gpo pig",
     _TAILS: "cauchy huber",
     _SPREADS: "gev gevlss gumbel gumbls skewnormal sn",
-    "Successes among several trials are not here yet; nearest is `bernoulli`, which assumes that trials "
-    "do not depend on each other: of k successes in m trials a row of 1 with `sample_weight` k, a row "
-    "of 0 with m - k.": "betabinomial quasibinomial",
+    "Successes that vary more than those of independent trials are not here yet; nearest is `binomial`, "
+    "which assumes that trials do not depend on each other: a level for each group of trials, "
+    "`s(group)`, takes up what they have in common.": "betabinomial quasibinomial",
     "Zeros with a probability of their own beside amounts are not here yet; nearest is `tweedie`, which "
     "assumes that they grow rarer as the mean grows.": "zaga zaig",
     "Censored times are not here yet; nearest is `poisson` with an offset, which assumes a constant "

@@ -78,7 +78,7 @@ class Ordinal(Classes):
         """
         zero = 0.0 * parameters["loc"]
         lower, upper, width = zero, zero, zero + 1.0
-        for place, own in enumerate(list(parameters.values())[1:], start=1):
+        for place, own in enumerate(self.in_order(parameters)[1:], start=1):
             lower = lower + xp.where(y > place, own, 0.0)
             upper = upper + xp.where(y >= place, own, 0.0)
             width = xp.where(y == place, own, width)
@@ -97,7 +97,7 @@ class Ordinal(Classes):
         lower, upper, width = self._ends(y, parameters, np)
         by_lower, by_upper = self.cumulative.slopes(lower, upper, width, y <= 0, y >= self.bounds[1])
         found = {"loc": -by_lower - by_upper}
-        for place, name in enumerate(list(parameters)[1:], start=1):
+        for place, name in enumerate(list(self.links)[1:], start=1):
             found[name] = (y > place) * by_lower + (y >= place) * by_upper
         return found
 

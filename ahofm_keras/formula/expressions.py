@@ -18,6 +18,7 @@ from ahofm_keras.texts import truncate
 from ahofm_keras.transforms import (
     CALLABLE,
     FUNCTIONS,
+    RESPONSES,
     Expression,
     column,
     evaluate_expression,
@@ -104,6 +105,25 @@ class ExpressionReader:
         if not _uses_column(expression):
             raise self.error(f"`{self.shown(node)}` uses no column.", node)
         return expression
+
+    def response(self) -> Expression:
+        """What stands left of `~`: an expression of one column, or the columns of `RESPONSES`."""
+        if self.called not in RESPONSES:
+            return self.feature(self.root)
+        assert isinstance(self.root, ast.Call)
+        self.check_stars(self.root)
+        if self.root.keywords:
+            raise self.error(f"`{self.called}()` takes no keyword arguments.", self.root)
+        widths = RESPONSES[self.called]
+        if len(self.root.args) not in widths:
+            wanted = " or ".join(map(str, widths))
+            message = f"`{self.called}()` takes {wanted} columns, received {len(self.root.args)}."
+            raise self.error(message, self.root)
+        columns = tuple(self._operand(argument) for argument in self.root.args)
+        for expression, node in zip(columns, self.root.args, strict=True):
+            if not _uses_column(expression):
+                raise self.error(f"`{self.shown(node)}` uses no column.", node)
+        return Expression(self.called, columns)
 
     def _expression(self, node: ast.expr, arithmetic: bool = True) -> Expression:
         """A column, a function of columns or, where `arithmetic` is allowed, a sum or product."""
@@ -213,6 +233,9 @@ class ExpressionReader:
             raise self._not_a_name(node)
         if name in TERM_CALLS:
             raise self.error(f"`{name}()` cannot stand inside another call.", node)
+        if name in RESPONSES:
+            message = f"`{name}()` is a response of several columns: it stands alone, left of `~`."
+            raise self.error(message, node)
         if name not in ("C", "I", "Q", *CALLABLE):
             raise self._unknown(name, node.func)
         return name

@@ -61,7 +61,7 @@ def _read_response(source: Source, tree: Node) -> Expression:
         message = f"`{tree.called}()` is a term and cannot be the response."
         raise source.error(message, tree.start, tree.end)
     reader = ExpressionReader(source.snippet(tree.start, tree.end))
-    response = reader.feature(reader.root)
+    response = reader.response()
     if response.function in ("C", "poly"):
         message = f"`{response.function}()` cannot be the response, which is one column of numbers."
         raise reader.error(message, reader.root)

@@ -37,7 +37,7 @@ def response_of(
             f"`y` takes the values of the response, not a name. Received: {y!r}. Leave it out to use "
             f"`{expression}` of the data, which the formula names."
         )
-    response = as_response(in_row_order(data, y, "y", tell=tell), str(expression), family)
+    response = as_response(in_row_order(data, y, "y", tell=tell), expression, family)
     if tell:
         _warn_of_two_responses(data, response, expression, family)
     return response
@@ -88,8 +88,9 @@ def _warn_of_two_responses(
     try:
         other = read_response(data, expression, family)
     except DataError:  # nobody asked for that column
-        other = np.full(len(response), np.nan)
-    count = int(np.sum(other != response)) if len(other) == len(response) else 0
+        other = np.full(response.shape, np.nan)
+    differs = other != response if len(other) == len(response) else np.zeros((len(response), 1))
+    count = int(np.sum(np.any(differs.reshape(len(response), -1), axis=1)))
     if not count:
         return
     scale = "" if expression.is_column else f", which is taken to be on the scale of `{expression}`"

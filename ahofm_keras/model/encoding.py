@@ -49,7 +49,7 @@ class Encoder:
                 else tf.cast(value, self._inputs[name].dtype)
                 for name, value in columns.items()
             }
-            rest = (check.response(parts[1]), *parts[2:]) if with_response else ()
+            rest = check.response(*parts[1:]) if with_response else ()
             return (tuple(self._run(used)), *rest)
 
         return dataset.map(encode, num_parallel_calls=tf.data.AUTOTUNE).prefetch(2)

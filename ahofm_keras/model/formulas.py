@@ -8,9 +8,15 @@ from typing import Any
 from ahofm_keras.errors import DataError, did_you_mean
 from ahofm_keras.families import FAMILIES, Family
 from ahofm_keras.formula import Formula, parse_formula
-from ahofm_keras.transforms import Expression
+from ahofm_keras.transforms import RESPONSES, Expression
 
 CONSTANT = "~ 1"
+_COLUMN = "column"
+_FORMS = {
+    _COLUMN: "one column",
+    "cbind": "`cbind(successes, failures)`",
+    "Surv": "`Surv(time, event)`",
+}
 
 
 def read_formulas(
@@ -36,6 +42,7 @@ def read_formulas(
         given = {family.shared or first: formula}
     leading = given.get(first) if family.shared is None else _with_response(given)
     parsed = parse_formula(str(leading), columns)
+    check_form(parsed.response, family)
     left = str(leading).partition("~")[0].strip()
     found: dict[str, Formula] = {}
     for name in family.parameters:
@@ -69,6 +76,19 @@ def _with_response(texts: Mapping[str, str]) -> str:
     """The formula that names the response; the first where none does."""
     own = (text for text in texts.values() if text.partition("~")[0].strip())
     return next(own, next(iter(texts.values()), ""))
+
+
+def check_form(response: Expression, family: Family) -> None:
+    """Raise a `DataError` where the family's response has another number of columns."""
+    form = response.function if response.function in RESPONSES else _COLUMN
+    if form in family.forms:
+        return
+    wanted = " or ".join(_FORMS[own] for own in family.forms)
+    others = ", ".join(f"`{name}`" for name, own in FAMILIES.items() if form in own.forms)
+    raise DataError(
+        f"The response of the {family.name} family is {wanted}. Received: `{response}`. Families of "
+        f"{_FORMS[form]}: {others}."
+    )
 
 
 def _by_parameter(formula: Mapping[str, str], family: Family) -> tuple[Family, dict[str, str]]:

@@ -14,7 +14,7 @@ from ahofm_keras.data import ROWS, TEXT, column_names, kind_of, read_columns, re
 from ahofm_keras.errors import DataError, warn
 from ahofm_keras.families import Family
 from ahofm_keras.formula import Formula
-from ahofm_keras.model.formulas import find_response, read_formulas
+from ahofm_keras.model.formulas import check_form, find_response, read_formulas
 from ahofm_keras.model.reading import learn_response, read_response_columns, response_values
 from ahofm_keras.terms import Design, fit_terms
 from ahofm_keras.transforms import Expression, quote_column
@@ -73,7 +73,7 @@ def learn_state(
             formulas, columns, kinds, levels=levels, df_kind=df_kind, extrapolation=extrapolation
         )
     offset = design.first.offset(columns) if design.first.offsets else 0.0
-    units = None if y is None else learn_units(y, offset, family, design)
+    units = None if y is None else learn_units(family.as_weighted(y, None)[0], offset, family, design)
     shift, scale = (None, None) if units is None else next(iter(units.values()))
     several = len(formulas) > 1
     state = {
@@ -95,6 +95,7 @@ def _learn_family(formula: str | Mapping[str, str], data: Any, family: Family) -
         return family
     names = column_names(data)
     response = find_response(formula, names)
+    check_form(response, family)
     if not set(response.columns()) <= set(names):
         family.check_known(str(response))
         return family
@@ -137,7 +138,7 @@ def warn_of_response(
     if advice is not None:
         warn(f"The response `{response}` {advice}")
     columns = read_columns(data, _feature_columns(formula))
-    responses = {str(response): y}
+    responses = {str(response): y} if y.ndim == 1 else {}
     if set(response.columns()) <= set(column_names(data)) and not family.labelled:
         responses |= read_response_columns(data, response)
     _warn_of_copies(formula, columns, responses)

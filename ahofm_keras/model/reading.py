@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ahofm_keras.bases import locate_levels
 from ahofm_keras.data import TEXT, kind_of, read_columns, read_labels, shuffled_split
@@ -135,14 +136,35 @@ def _has_labels(expression: Expression, family: Family) -> bool:
     return family.labelled and expression.is_column
 
 
-def as_response(y: Any, label: str, family: Family) -> np.ndarray:
+def as_response(y: Any, expression: Expression, family: Family) -> np.ndarray:
     """A response given beside the data, already on its own scale, checked."""
+    label = str(expression)
     if family.labelled:
         return family.encode(read_labels({label: y}, label), label)
-    values = read_columns({label: np.asarray(y).reshape(-1)}, [label])[label]
-    if kind_of(values) == TEXT:
-        raise _text_response(label, values)
-    return family.encode(values.astype(float), label)
+    parts = _beside(y, expression)
+    values = read_columns(parts, list(parts))
+    for name, own in values.items():
+        if kind_of(own) == TEXT:
+            raise _text_response(name, own)
+    columns = [own.astype(float) for own in values.values()]
+    return family.encode(columns[0] if len(columns) == 1 else np.stack(columns, axis=-1), label)
+
+
+def _beside(y: Any, expression: Expression) -> dict[str, Any]:
+    """The columns of a response that is given beside the data, by name."""
+    names = expression.labels
+    if len(names) == 1:
+        return {names[0]: np.asarray(y).reshape(-1)}
+    if isinstance(y, pd.DataFrame) and set(y.columns) == set(names):
+        y = y[names]
+    values = np.asarray(y)
+    if values.ndim != 2 or values.shape[1] != len(names):
+        listed = ", ".join(f"`{name}`" for name in names)
+        raise DataError(
+            f"`y` must have {len(names)} columns, those of `{expression}`: {listed}. Received: an array "
+            f"of the shape {values.shape}."
+        )
+    return dict(zip(names, values.T, strict=True))
 
 
 def read_response_columns(data: Any, expression: Expression) -> Columns:
@@ -155,20 +177,16 @@ def read_response_columns(data: Any, expression: Expression) -> Columns:
 
 
 def _text_response(name: str, values: np.ndarray) -> DataError:
-    distinct = list(dict.fromkeys(values))
-    advice = (
-        f'`(data[{name!r}] == {distinct[1]!r}).astype(int)` is 0 or 1 for `family="bernoulli"`; or take '
-        '`family="categorical"`, which has a probability of each text'
-        if len(distinct) == 2
-        else f'Of the {len(distinct):,} distinct ones `family="categorical"` makes classes, `"ordinal"` '
-        "where they have an order; numbers written as texts become numbers by `pandas.to_numeric`"
+    return DataError(
+        f"The response `{name}` holds texts (first: {values[0]!r}). Recode it as numbers, two classes "
+        'as 0 and 1; or take `family="categorical"`, of texts in an order `"ordinal"`, which have a '
+        "probability of each text."
     )
-    return DataError(f"The response `{name}` holds texts (first: {values[0]!r}). {advice}.")
 
 
 def _response_values(expression: Expression, columns: Columns) -> np.ndarray:
     y = _evaluate(expression, columns)
-    if y.ndim != 1:
+    if y.ndim != 1 and expression.width == 1:
         raise DataError(f"The response `{expression}` has several columns.")
     check_finite(expression, y, columns)
     return y

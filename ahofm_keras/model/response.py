@@ -50,7 +50,8 @@ def _first_rows(model: Any, batches: tf.data.Dataset) -> tuple[np.ndarray, Any]:
     """Response and offset of the first rows of a dataset."""
     responses, offsets, rows = [], [], 0
     for encoded, y, *_ in batches:
-        responses.append(np.asarray(y, float).reshape(-1))
+        y = np.asarray(y, float)
+        responses.append(y if model.response.width > 1 else y.reshape(-1))
         rows += len(responses[-1])
         named = dict(zip(model.encoded_names, encoded, strict=True))
         offsets.append(np.asarray(named.get(OFFSET, np.zeros(len(responses[-1]))), float))

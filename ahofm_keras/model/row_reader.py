@@ -60,8 +60,10 @@ class RowReader:
         rows = len(next(iter(columns.values())))
         if len(response) != rows:
             raise DataError(f"The response has {len(response)} values, the data {rows} rows.")
-        weight = in_row_order(x, weight, "sample_weight")
-        return Rows(self._encoder.encode(columns), response, read_weight(x, weight, rows))
+        weight = read_weight(x, in_row_order(x, weight, "sample_weight"), rows)
+        return Rows(
+            self._encoder.encode(columns), *self._family.as_weighted(response, weight, tell=True)
+        )
 
     def sample(self, x: Any, y: Any, weight: Any, seed: int) -> Sample | None:
         """Some of the rows as they were given; none of a dataset."""
@@ -71,8 +73,8 @@ class RowReader:
         rows = len(next(iter(columns.values())))
         # What there is to say of these was said when they were read to be fitted.
         response = response_of(x, y, self.response, self._family, tell=False)
-        weight = in_row_order(x, weight, "sample_weight", tell=False)
-        return take_sample(columns, response, read_weight(x, weight, rows), seed)
+        weight = read_weight(x, in_row_order(x, weight, "sample_weight", tell=False), rows)
+        return take_sample(columns, *self._family.as_weighted(response, weight), seed)
 
     def validation(self, data: Any) -> Rows | tf.data.Dataset:
         """The rows of `validation_data`: data, `(x, y)` or `(x, y, weight)`."""
@@ -96,10 +98,12 @@ class RowReader:
         several = len(self._design.predictors) > 1 or self._family.labelled
         if not (several and isinstance(x, Mapping)):
             return x, y
-        labels = y if y is None or not self._family.labelled else as_response(y, "y", self._family)
+        labels = (
+            y if y is None or not self._family.labelled else as_response(y, self.response, self._family)
+        )
         return tuple(self._encoder.encode(read_inputs(self._design, x, self._extrapolation))), labels
 
     def _stream(self, dataset: tf.data.Dataset, with_response: bool) -> tf.data.Dataset:
         check_stream(dataset, self._design, with_response, self._family.labelled)
-        check = BatchCheck(self._design, self._family, self._extrapolation)
+        check = BatchCheck(self._design, self._family, self._extrapolation, self.response.width)
         return self._encoder.encode_stream(dataset, check, with_response)

@@ -65,10 +65,11 @@ def _check_column(name: str, spec: Any, kind: str) -> None:
 class BatchCheck:
     """What only the values of a batch can tell: missing numbers, range, the family's support."""
 
-    def __init__(self, design: Design, family: Family, extrapolation: str) -> None:
+    def __init__(self, design: Design, family: Family, extrapolation: str, width: int = 1) -> None:
         numbers = (name for name, kind in design.columns.items() if kind == "number")
         self._numbers = [name for name in numbers if name != ROWS]
         self._family = family
+        self._width = width
         self._ranges = {
             feature.basis.axis[:: len(feature.basis.axis) - 1]: feature.expression
             for feature in design.features
@@ -84,13 +85,20 @@ class BatchCheck:
         with tf.control_dependencies([checked]):
             return {name: tf.identity(value) for name, value in columns.items()}
 
-    def response(self, y: Any) -> Any:
-        """The response again, once it is found within the family's support; labels as numbers."""
+    def response(self, y: Any, *weight: Any) -> tuple[Any, ...]:
+        """Response and weights, once it is found within the family's support; labels as numbers."""
         if self._family.labelled:
-            return tf.ensure_shape(tf.numpy_function(self._encode, [y], tf.float64), y.shape)
+            y = tf.ensure_shape(tf.numpy_function(self._encode, [y], tf.float64), y.shape)
+            return y, *weight
         checked = tf.numpy_function(self._check_response, [y], tf.bool)
         with tf.control_dependencies([checked]):
-            return tf.identity(y)
+            y = tf.identity(y)
+        if self._width == 1:
+            return y, *weight
+        y = tf.ensure_shape(tf.cast(y, tf.float64), (None, self._width))
+        given = tf.cast(tf.reshape(weight[0], (-1,)), tf.float64) if weight else None
+        y, found = self._family.as_weighted(y, given)
+        return (y,) if found is None else (y, found)
 
     def _check_columns(self, *arrays: np.ndarray) -> bool:
         for name, values in zip(self._numbers, arrays, strict=True):
@@ -116,12 +124,20 @@ class BatchCheck:
             raise ValueError(f"{_MARK}{error}") from None
 
     def _check_response(self, y: np.ndarray) -> bool:
-        values = np.asarray(y, float).reshape(-1)
-        bad = ~np.isfinite(values) | ~self._family.support(values)
+        values = np.asarray(y, float)
+        if self._width > 1 and values.shape[1:] != (self._width,):
+            raise ValueError(
+                f"{_MARK}The response of the dataset must have the shape (batch, {self._width}), has "
+                f"{values.shape}."
+            )
+        values = values.reshape(-1) if self._width == 1 else values
+        finite = np.isfinite(values.reshape(len(values), -1)).all(axis=1)
+        bad = ~finite | ~self._family.support(values)
         if bad.any():
+            held = ", ".join(f"{value:g}" for value in np.atleast_1d(values[bad][0]))
             raise ValueError(
                 f"{_MARK}The response of the {self._family.name} family must be "
-                f"{self._family.support_text}, but the dataset holds {values[bad][0]:g}."
+                f"{self._family.support_text}, but the dataset holds {held}."
             )
         return True
 

@@ -66,7 +66,7 @@ def residual_data(
     columns = find_rows(model, data, "A picture of partial residuals")
     assert columns is not None
     if data is not None:
-        y = read_response(data, model.response, model.family)
+        y, _ = model.family.as_weighted(read_response(data, model.response, model.family), None)
     else:
         assert model.sample is not None
         y = model.sample.y

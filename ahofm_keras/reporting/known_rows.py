@@ -41,7 +41,8 @@ def find_known_rows(model: AdditiveModel, data: Any) -> KnownRows | None:
     """The rows given, else those that the model remembers of its fit, else None."""
     if data is not None:
         columns = model.read_inputs(data)
-        return KnownRows(columns, read_response(data, model.response, model.family), None, True)
+        y = read_response(data, model.response, model.family)
+        return KnownRows(columns, *model.family.as_weighted(y, None), True)
     if model.sample is None:
         return None
     return KnownRows(model.sample.columns, model.sample.y, model.sample.weight, False)

@@ -18,9 +18,10 @@ from ahofm_keras.errors import warn
 from ahofm_keras.solvers.job import NOT_CONVERGED, FitJob, Outcome, Rows
 
 Solver = Callable[[Any, FitJob], Outcome]
-# Rounds over all predictors, and the change of the mean log-density that ends them, per row.
-_ROUNDS = 20
-_TOLERANCE = 1e-5
+# Rounds over all predictors, and the change of the mean log-density per row that ends them, as it ends
+# the sweeps of one.
+_ROUNDS = 50
+_TOLERANCE = 4e-4
 _BATCH_ROWS = 8192
 
 
@@ -39,6 +40,7 @@ def fit_predictors(model: Any, job: FitJob, solve: Solver) -> Outcome:
     history.on_train_begin()
     single = replace(job, restarts=0, until_agreed=False, validation=None, callbacks=[])
     before, converged = -np.inf, False
+    _begin(model, views, rows, single, solve)
     for round_ in range(_ROUNDS if job.epochs is None else job.epochs):
         ended_well = [solve(view, _given(model, view, rows, single)).converged for view in views]
         now = mean_log_density(model, rows)
@@ -58,6 +60,21 @@ def fit_predictors(model: Any, job: FitJob, solve: Solver) -> Outcome:
         for view in (view for view in views if not view.design.orders):
             ended_well.append(solve(view, _given(model, view, rows, single)).converged)
     return Outcome(history, converged and all(ended_well))
+
+
+def _begin(model: Any, views: list[Any], rows: Rows, job: FitJob, solve: Solver) -> None:
+    """The first predictor as if the others were constant, then the others; not where a fit goes on.
+
+    Rough values of the others say that all that the first will explain is noise, and fitted to them it
+    would be found smooth and without interactions.
+    """
+    first = model.parameter(views[0].name)
+    begun = None if first.has_posterior else first.first_rows(rows)
+    if begun is None:
+        return
+    solve(first, replace(job, training=begun))
+    for view in views[1:]:
+        solve(view, _given(model, view, rows, job))
 
 
 def each_predictor(model: Any, job: FitJob, action: Callable[[Any, FitJob], None]) -> None:

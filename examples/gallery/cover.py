@@ -1,8 +1,8 @@
 """How much of the ground do plants cover - and how sure is that near 0 and near 1?
 
 A share lies between 0 and 1, and cannot vary much near its ends. A normal model does not know that: its
-limits leave the scale, and where hardly anything grows it expects a spread that is not there. A beta model
-has a mean and a precision, each with a formula. The plots are simulated, so the truth is known.
+limits leave the scale, and where hardly anything grows it expects a spread that is not there. A beta
+model has a mean and a precision, each with a formula. The plots are simulated, so the truth is known.
 """
 
 from __future__ import annotations
@@ -52,9 +52,7 @@ def main() -> dict[str, float]:
     telling = read_arguments(__doc__)
     train, test = simulate(500 if telling.quick else 3000, 1), simulate(2000, 2)
     print(f"{len(train):,} plots, mean cover {train['cover'].mean():.0%}\n")
-    print(
-        f"Fresh plots: log score, CRPS, share within their {LEVEL:.0%} interval, below 2,100 m and above"
-    )
+    print(f"Fresh plots: log score, CRPS, within their {LEVEL:.0%} interval below and above 2,100 m")
     models, held = {}, {}
     low = test["elevation"] < 2100
     for name, (family, formula) in MODELS.items():

@@ -1,9 +1,9 @@
 """How many infections will a ward have - and how many would be a surprise?
 
 Wards report infections over different numbers of patient days, and wards of the same kind differ by more
-than chance: hygiene, staff, the patients of that month. A Poisson model knows the rate and is far too sure
-of the counts; a negative binomial one learns how much wards differ, and where they differ most. The counts
-are simulated, so the truth is known.
+than chance: hygiene, staff, the patients of that month. A Poisson model knows the rate and is far too
+sure of the counts; a negative binomial one learns how much wards differ, and where they differ most. The
+counts are simulated, so the truth is known.
 """
 
 from __future__ import annotations
@@ -76,10 +76,9 @@ def main() -> dict[str, float]:
     mean, dispersion = truth(rows)
     found = models["and a formula of the dispersion"].predict(rows, type="parameters")
     print("\nDispersion by occupancy: truth, estimate, variance over mean at 1,500 days")
-    for row, true, own, rate in zip(
-        rows.itertuples(), dispersion, found["dispersion"], mean, strict=True
-    ):
-        print(f"    {row.occupancy:4.0%} {true:8.2f} {own:8.2f} {1 + true * rate:8.1f}")
+    every = zip(rows["occupancy"], dispersion, found["dispersion"], mean, strict=True)
+    for occupancy, true, own, rate in every:
+        print(f"    {occupancy:4.0%} {true:8.2f} {own:8.2f} {1 + true * rate:8.1f}")
     draw(models, train, telling.out / "wards.png")
     return held
 

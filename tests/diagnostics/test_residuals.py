@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from ahofm_keras.diagnostics.residuals import REACH, deviance_residuals, quantile_residuals
-from ahofm_keras.families import FAMILIES, get_family
+from ahofm_keras.families import get_family
+from tests.families.cases import ONE
 
 DRAWS = 20_000
 DISPERSION = 0.4
@@ -33,7 +34,7 @@ def quantile(
     return quantile_residuals(get_family(name), y, mean, DISPERSION, weights, seed)[0]
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", ONE)
 def test_quantile_residuals_are_gaussian_at_the_truth_and_not_beside_it(name: str) -> None:
     mean, y = draws(name)
     assert stats.kstest(quantile(name, y, mean), "norm").pvalue > 1e-3
@@ -92,7 +93,7 @@ def _log_likelihood(name: str, y: np.ndarray, mean: np.ndarray, dispersion: floa
     return np.log(np.where(y == 1, mean, 1 - mean)).sum()
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", ONE)
 def test_squares_of_deviance_residuals_sum_to_the_deviance(name: str, right, frame) -> None:
     model, found = right(name)
     residuals = found.residuals
@@ -116,7 +117,7 @@ def test_deviance_residuals_have_the_roots_of_the_weights() -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", ONE)
 def test_a_fitted_model_of_the_right_form_has_gaussian_residuals(name: str, right, frame) -> None:
     _, found = right(name)
     assert stats.kstest(found.residuals["quantile"], "norm").pvalue > 1e-3

@@ -5,9 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ahofm_keras.families import Bernoulli, Family, Gamma, Gaussian, Poisson
+from ahofm_keras.families import FAMILIES, Bernoulli, Binomial, Family, Gamma, Gaussian, Poisson
 
-OWN = (Gaussian, Bernoulli, Poisson, Gamma)
+# The package's own families by name: of one parameter, and of several.
+# Losses that are no densities have tests of their own.
+_NAMES = [
+    name
+    for name, own in FAMILIES.items()
+    if own.__module__.startswith("ahofm_keras.") and not own.is_loss
+]
+ONE = [name for name in _NAMES if len(FAMILIES[name].links) == 1]
+SEVERAL = [name for name in _NAMES if len(FAMILIES[name].links) > 1]
+
+OWN = (Gaussian, Bernoulli, Poisson, Gamma, Binomial)
 EVERY = [family(link) for family in OWN for link in family.links["mean"]]
 every_link = pytest.mark.parametrize("family", EVERY, ids=repr)
 

@@ -10,31 +10,35 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from scipy import stats
+from scipy import special, stats
 
 from ahofm_keras.errors import DataError
 from ahofm_keras.families import FAMILIES, Deviance, HalfDeviance, get_family
+from tests.families.cases import ONE
 
 LOG_LIKELIHOODS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "gaussian": lambda y, mean: stats.norm.logpdf(y, mean),
     "bernoulli": lambda y, mean: stats.bernoulli.logpmf(y, mean),
+    # Of one trial: what the share of several has besides is of the response alone.
+    "binomial": lambda y, mean: special.xlogy(y, mean) + special.xlog1py(1 - y, -mean),
     "poisson": lambda y, mean: stats.poisson.logpmf(y, mean),
     "gamma": lambda y, mean: stats.gamma.logpdf(y, 1.0, scale=mean),
 }
 MEANS = {
     "gaussian": np.array([-1e3, -1.0, 0.0, 0.3, 5e4]),
     "bernoulli": np.array([1e-6, 0.02, 0.5, 0.73, 1 - 1e-6]),
+    "binomial": np.array([1e-6, 0.02, 0.5, 0.73, 1 - 1e-6]),
     "poisson": np.array([1e-4, 0.3, 1.0, 7.5, 2e4]),
     "gamma": np.array([1e-4, 0.3, 1.0, 7.5, 2e4]),
 }
 RESPONSES = {
     "gaussian": np.array([-1e3, -0.7, 0.0, 2.0, 1e4]),
     "bernoulli": np.array([0.0, 1.0]),
+    "binomial": np.array([0.0, 0.125, 0.5, 1.0]),
     "poisson": np.array([0.0, 1.0, 2.0, 30.0, 1000.0]),
     "gamma": np.array([1e-3, 0.5, 1.0, 30.0, 1e4]),
 }
 # Those of several parameters are in test_several_parameters.py.
-ONE = [name for name, family in FAMILIES.items() if len(family.links) == 1]
 every_family = pytest.mark.parametrize("name", ONE)
 
 
@@ -54,6 +58,7 @@ def sample(name: str, count: int = 200) -> np.ndarray:
     return {
         "gaussian": rng.normal(3, 2, count),
         "bernoulli": rng.binomial(1, 0.3, count).astype(float),
+        "binomial": rng.binomial(8, 0.3, count) / 8.0,
         "poisson": rng.poisson(2.5, count).astype(float),
         "gamma": rng.gamma(2.0, 3.0, count),
     }[name]
@@ -134,7 +139,7 @@ def test_gradient_of_the_deviance_is_that_of_the_likelihood(name: str) -> None:
         total = tf.reduce_sum(get_family(name).unit_deviance(tf.constant(y), variable, keras.ops))
     found = tape.gradient(total, variable).numpy()
     step = 1e-5 * np.minimum(
-        np.abs(mean) + (name == "gaussian"), 1 - mean if name == "bernoulli" else np.inf
+        np.abs(mean) + (name == "gaussian"), 1 - mean if name in ("bernoulli", "binomial") else np.inf
     )
     high, low = wanted_deviance(name, y, mean + step), wanted_deviance(name, y, mean - step)
     wanted = (high - low) / (2 * step)
@@ -147,6 +152,7 @@ def test_slope_by_the_mean_is_the_residual_over_the_variance(name: str) -> None:
     variance = {
         "gaussian": np.ones_like,
         "bernoulli": lambda mean: mean * (1 - mean),
+        "binomial": lambda mean: mean * (1 - mean),
         "poisson": lambda mean: mean,
         "gamma": lambda mean: mean**2,
     }[name]
@@ -371,8 +377,8 @@ def test_a_wrong_class_costs_more_the_surer_the_model_was() -> None:
 @pytest.mark.parametrize(
     ("name", "family"),
     [
-        ("binomial", "bernoulli"), ("bernoulli_prob", "bernoulli"), ("binary:logistic", "bernoulli"),
-        ("log_loss", "bernoulli"), ("BI", "bernoulli"), ("normal", "gaussian"), ("NO", "gaussian"),
+        ("binomial_prob", "binomial"), ("bernoulli_prob", "bernoulli"), ("binary:logistic", "bernoulli"),
+        ("log_loss", "bernoulli"), ("BI", "binomial"), ("normal", "gaussian"), ("NO", "gaussian"),
         ("reg:squarederror", "gaussian"), ("regression", "gaussian"), ("squared_error", "gaussian"),
         ("count:poisson", "poisson"), ("reg:gamma", "gamma"), ("nb", "negative_binomial"),
         ("quasipoisson", "negative_binomial_1"), ("NegativeBinomial", "negative_binomial"), ("NBI", "negative_binomial"), ("negbin", "negative_binomial"),
@@ -390,9 +396,9 @@ def test_a_family_by_the_name_that_others_have_for_it(name: str, family: str) ->
 @pytest.mark.parametrize(
     ("name", "nearest"),
     [
-        ("compoisson", "negative_binomial"), ("pig", "negative_binomial"), ("quasibinomial", "bernoulli"),
-        ("betabinomial", "bernoulli"), ("huber", "student_t"), ("cauchy", "student_t"),
-        ("ocat", "bernoulli"), ("multinom", "bernoulli"), ("multiclass", "bernoulli"), ("cox.ph", "poisson"),
+        ("compoisson", "negative_binomial"), ("pig", "negative_binomial"), ("quasibinomial", "binomial"),
+        ("betabinomial", "binomial"), ("huber", "student_t"), ("cauchy", "student_t"),
+        ("cox.ph", "poisson"),
         ("gevlss", "shash"), ("skewnormal", "shash"), ("ZAGA", "tweedie"),
     ],
 )  # fmt: skip

@@ -16,14 +16,8 @@ from scipy import special, stats
 import ahofm_keras as ak
 from ahofm_keras.errors import DataError
 from ahofm_keras.families import FAMILIES, Family, get_family
+from tests.families.cases import SEVERAL
 
-SEVERAL = [
-    name
-    for name, family in FAMILIES.items()
-    if len(family.links) > 1
-    and family.__module__.startswith("ahofm_keras.")
-    and not family.is_loss  # they have tests of their own
-]
 every_family = pytest.mark.parametrize("name", SEVERAL)
 Values = dict[str, Any]
 

@@ -12,13 +12,13 @@ import tensorflow as tf
 from scipy import stats
 
 import ahofm_keras as ak
-from ahofm_keras.families import FAMILIES
 from ahofm_keras.model.fit_result import SAMPLE_ROWS
+from tests.families.cases import ONE
 
 FORMULA = "{family} ~ s(x1) + offset(log(exposure))"
 
 
-@pytest.fixture(scope="module", params=list(FAMILIES))
+@pytest.fixture(scope="module", params=ONE)
 def model(request: pytest.FixtureRequest, frame: pd.DataFrame) -> ak.AdditiveModel:
     model = ak.AdditiveModel(FORMULA.format(family=request.param), frame, family=request.param)
     assert not model.is_fitted

@@ -33,6 +33,12 @@ class LocationScale(Family):
         mean, scale = parameters["mean"], parameters["scale"]
         return -xp.log(scale) - ((y - mean) / scale) ** 2 / 2
 
+    def start_values(self, y: np.ndarray, weight: np.ndarray | None = None) -> dict[str, float]:
+        return {"mean": float(np.average(y, weights=weight)), "scale": float(np.std(y))}
+
+    def mean_of(self, parameters: Any) -> np.ndarray:
+        return parameters["mean"]
+
 
 @pytest.fixture(autouse=True)
 def family() -> Iterator[type[Family]]:
@@ -55,15 +61,17 @@ def learn(data: pd.DataFrame) -> Design:
     return fit_terms(formulas, columns, {name: kind_of(v) for name, v in columns.items()})
 
 
-def make_model(data: pd.DataFrame, design: Design) -> ak.AdditiveModel:
-    state = {
-        "formula": MEAN,
-        "response": ak.parse_formula(MEAN).response.to_json(),
-        "design": design.to_json(),
-        "shift": float(data.y.mean()),
-        "scale": 1.0,
-    }
-    return ak.AdditiveModel(MEAN, family="location scale", state=state)
+def make_model(data: pd.DataFrame) -> ak.AdditiveModel:
+    return ak.AdditiveModel({"mean": MEAN, "scale": SCALE}, data, family="location scale")
+
+
+def truth(data: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame({"mean": 2 + data.x + np.sin(6 * data.z), "scale": np.exp(data.x - 1 + data.w)})
+
+
+def deviance(data: pd.DataFrame, found: pd.DataFrame) -> float:
+    """Twice the loss of the toy likelihood, from its definition."""
+    return float(np.mean(2 * np.log(found.scale) + ((data.y - found["mean"]) / found.scale) ** 2))
 
 
 def test_each_basis_is_there_once_and_each_layer_has_its_name(data: pd.DataFrame) -> None:
@@ -94,32 +102,30 @@ def test_the_layout_knows_where_each_coefficient_stands(data: pd.DataFrame) -> N
         _ = design.layout.only
 
 
-def test_only_mini_batches_fit_it(data: pd.DataFrame) -> None:
-    model = make_model(data, learn(data))
-    assert model.posterior is None
-    with pytest.raises(DataError, match="the model has 2 predictors"):
-        model.fit(data, solver="variational", verbose=0)
-
-
 @pytest.mark.filterwarnings("ignore:The fit reached its last epoch")
-def test_adam_trains_both_predictors(data: pd.DataFrame, tmp_path: Path) -> None:
-    model = make_model(data, learn(data))
+@pytest.mark.parametrize(
+    ("solver", "options"),
+    [("variational", {}), ("adam", {"epochs": 80})],
+)
+def test_solvers_fit_both_predictors(
+    solver: str, options: dict[str, Any], data: pd.DataFrame, tmp_path: Path
+) -> None:
+    model = make_model(data)
     before = model.evaluate(data, return_dict=True)["deviance"]
-    model.fit(data, epochs=80, verbose=0)
-    assert model.fit_result.solver == "adam"
-    found = model.predict(data)
-    assert found.shape == (600, 2)
-    truth = np.stack([2 + data.x + np.sin(6 * data.z), np.exp(data.x - 1 + data.w)], axis=1)
-    assert np.sqrt(np.mean((found[:, 0] - truth[:, 0]) ** 2)) < 0.15
-    assert np.sqrt(np.mean(np.log(found[:, 1] / truth[:, 1]) ** 2)) < 0.2
-    # Twice the loss of the toy likelihood, from its definition.
-    mean, scale = found.T
-    deviance = np.mean(2 * np.log(scale) + ((data.y - mean) / scale) ** 2)
-    assert model.evaluate(data, return_dict=True)["deviance"] == pytest.approx(deviance, rel=1e-4)
-    assert deviance < before - 1
+    model.fit(data, solver=solver, verbose=0, **options)
+    assert model.fit_result.solver == solver
+    assert model.has_posterior
+    found, wanted = model.predict(data, type="parameters"), truth(data)
+    assert list(found) == ["mean", "scale"]
+    assert np.sqrt(np.mean((found["mean"] - wanted["mean"]) ** 2)) < 0.15
+    assert np.sqrt(np.mean(np.log(found.scale / wanted.scale) ** 2)) < 0.2
+    assert model.evaluate(data, return_dict=True)["deviance"] == pytest.approx(
+        deviance(data, found), rel=1e-4
+    )
+    assert deviance(data, found) < before - 1
     # The offset of the second predictor reaches it and nothing else.
-    moved = model.predict(data.assign(w=data.w + 1))
+    moved = model.predict(data.assign(w=data.w + 1), type="parameters")
     np.testing.assert_allclose(moved / found, np.broadcast_to([1, np.e], (600, 2)), rtol=1e-5)
     model.save(tmp_path / "model.keras")
     again = keras.models.load_model(tmp_path / "model.keras")
-    np.testing.assert_array_equal(again.predict(data), found)
+    pd.testing.assert_frame_equal(again.predict(data, type="parameters"), found, rtol=0, atol=0)
