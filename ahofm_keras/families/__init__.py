@@ -33,6 +33,7 @@ from ahofm_keras.families.custom import CustomFamily, custom
 from ahofm_keras.families.exponential import ExponentialFamily
 from ahofm_keras.families.links import LINKS, Link
 from ahofm_keras.families.losses import Deviance, HalfDeviance
+from ahofm_keras.families.overview import overview
 from ahofm_keras.families.registry import FAMILIES, get_family, register_family
 
 __all__ = [
@@ -71,5 +72,6 @@ __all__ = [
     "ZeroInflatedPoisson",
     "custom",
     "get_family",
+    "overview",
     "register_family",
 ]

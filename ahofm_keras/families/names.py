@@ -4,6 +4,34 @@ from __future__ import annotations
 
 import re
 
+# What mgcv, gamlss and others call a family, as they write it.
+_ELSEWHERE = {
+    "gaussian": "NO normal",
+    "bernoulli": "binomial BI",
+    "poisson": "PO count:poisson",
+    "gamma": "Gamma GA",
+    "binomial": "binomial BI",
+    "gaussian_ls": "gaulss NO",
+    "gamma_ls": "gammals GA",
+    "student_t": "scat TF",
+    "laplace": "LA",
+    "logistic": "LO",
+    "shash": "SHASHo",
+    "lognormal": "LOGNO",
+    "inverse_gaussian": "inverse.gaussian IG",
+    "weibull": "WEI",
+    "beta": "betar BE",
+    "negative_binomial": "nb NBI",
+    "negative_binomial_1": "quasipoisson NBII nbinom1",
+    "tweedie": "tw twlss",
+    "zero_inflated_poisson": "ziP ziplss ZIP",
+    "zero_inflated_negative_binomial": "ZINBI",
+    "hurdle_poisson": "ZAP",
+    "categorical": "multinom",
+    "ordinal": "ocat polr",
+    "quantile": "qgam rq",
+    "expectile": "expectreg",
+}
 # Names that other packages have for a family, its model or its loss, in small letters without signs.
 _OTHER_NAMES = {
     "gaussian": (
@@ -75,6 +103,11 @@ _ADVICE = {name: advice for advice, names in _NOT_HERE.items() for name in names
 def own_name(word: str) -> str | None:
     """What a family that other packages have is called here."""
     return _SAME.get(_spoken(word))
+
+
+def names_elsewhere(family: str) -> list[str]:
+    """A few names that other packages have for a family."""
+    return _ELSEWHERE.get(family, "").split()
 
 
 def advice_on(word: str) -> str | None:
