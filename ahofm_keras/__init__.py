@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ahofm_keras.plotting import plot
     from ahofm_keras.refinement import refine
     from ahofm_keras.reporting import report
+    from ahofm_keras.scores import crps, log_score
     from ahofm_keras.summaries import Summary, coef, summary, vcov
     from ahofm_keras.terms import register_term
 
@@ -57,6 +58,7 @@ __all__ = [
     "check",
     "coef",
     "compare",
+    "crps",
     "effect",
     "effects",
     "explain",
@@ -66,6 +68,7 @@ __all__ = [
     "hofm",
     "interactions",
     "load_model",
+    "log_score",
     "parse_formula",
     "plot",
     "refine",
@@ -88,6 +91,7 @@ _NAMES = {
     "plotting": ("plot",),
     "refinement": ("refine",),
     "reporting": ("report",),
+    "scores": ("crps", "log_score"),
     "summaries": ("Summary", "coef", "summary", "vcov"),
     "terms": ("register_term",),
 }

@@ -56,9 +56,8 @@ class ClassProbabilities(DiscreteDistribution):
             return np.log(self.pmf(y))
 
     def cdf(self, y: Any) -> np.ndarray:
-        return np.asarray(
-            np.sum(self.probabilities * (np.asarray(y)[..., None] >= self.places), axis=-1)
-        )
+        reached = np.asarray(y)[..., None] >= self.places
+        return np.minimum(np.sum(self.probabilities * reached, axis=-1), 1.0)
 
     def ppf(self, q: Any) -> np.ndarray:
         q = np.asarray(q, float)

@@ -16,7 +16,8 @@ Namespace = Any
 
 # Below a width that a difference of exponentials can be divided by.
 _LEAST = 1e-300
-_STEEPEST = 1e150
+# Squares of products of two of these are numbers.
+_STEEPEST = 1e75
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def _cloglog(
     """F(b) - F(a) is exp(-exp(a)) (1 - exp(exp(a) - exp(b)))."""
     below = xp.exp(xp.clip(lower, -LARGEST_LOG, LARGEST_LOG))
     above = xp.exp(xp.clip(upper, -LARGEST_LOG, LARGEST_LOG))
-    between = xp.where(first, above, below * xp.expm1(xp.clip(width, _LEAST, LARGEST_LOG)))
+    between = xp.where(first, above, _rise(below, above, width, xp))
     inside = xp.where(last, 1.0, xp.maximum(between, _LEAST))
     return xp.where(first, 0.0, -below) + xp.where(last, 0.0, xp.log(-xp.expm1(-inside)))
 
@@ -67,11 +68,16 @@ def _cloglog_slopes(
 ) -> tuple[Array, Array]:
     below = np.exp(np.clip(lower, -LARGEST_LOG, LARGEST_LOG))
     above = np.exp(np.clip(upper, -LARGEST_LOG, LARGEST_LOG))
-    between = np.where(first, above, below * np.expm1(np.clip(width, _LEAST, LARGEST_LOG)))
+    between = np.where(first, above, _rise(below, above, width, np))
     gap = np.where(last, 0.0, _over_expm1(between))
-    by_lower = np.where(first, 0.0, -below * (1 + gap))
-    # exp(b) is exp(a) + (exp(b) - exp(a)); x / (exp(x) - 1) is small where x is large.
-    return by_lower, np.where(last, 0.0, np.where(gap > 0, np.minimum(above, _STEEPEST) * gap, 0.0))
+    by_lower = np.where(first, 0.0, -np.minimum(below, _STEEPEST) * (1 + gap))
+    return by_lower, np.where(last, 0.0, np.minimum(above, _STEEPEST) * gap)
+
+
+def _rise(below: Array, above: Array, width: Array, xp: Namespace) -> Array:
+    """exp(b) - exp(a), which loses no digits where the width is small."""
+    near = below * xp.expm1(xp.clip(width, _LEAST, 1.0))
+    return xp.where(width < 1.0, near, above - below)
 
 
 def _over_expm1(x: np.ndarray) -> np.ndarray:
