@@ -384,7 +384,7 @@ class Family:
             raise DataError(
                 f"The response `{label}` of the {self.name} family must be {self.support_text}, but "
                 f"{int(outside.sum()):,} of {len(y):,} values are not; first at row {row}: {held}."
-                f"{suggest_family(y)}"
+                f"{suggest_family(y, self.binary)}"
             )
 
     def advice(self, y: np.ndarray) -> str | None:

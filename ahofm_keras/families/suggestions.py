@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 
-def suggest_family(y: np.ndarray) -> str:
+def suggest_family(y: np.ndarray, binary: bool = False) -> str:
     """A sentence on the family whose support holds all values, after a space; or nothing.
 
     Args:
         y: response `(n,)`.
+        binary: whether 0 and 1 were expected.
 
     Example:
         >>> suggest_family(np.array([0.0, 2.5, 1.0]))
@@ -19,11 +20,11 @@ def suggest_family(y: np.ndarray) -> str:
         return ""
     values = np.unique(y)
     low, high, whole = values[0], values[-1], bool(np.all(values == np.floor(values)))
-    if len(values) == 2 and (low, high) != (0, 1):
-        return f" Of two classes make 0 and 1, e.g. `I(y == {high:g})`." + _of_numbers(low, whole)
+    if binary and len(values) == 2:
+        return f" Recode two classes: 1 where it is {high:g}, 0 where it is {low:g}."
     if (low, high) == (0, 1) and whole:
         return ' `family="bernoulli"` is for 0 and 1.'
-    if low >= 0 and high <= 1:
+    if low >= 0 and high <= 1 and not whole:
         return _of_shares(y, low, high)
     return _of_numbers(low, whole)
 

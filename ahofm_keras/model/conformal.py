@@ -62,7 +62,7 @@ def _reach_of_one(
 def _reach_of_several(
     model: Any, outputs: Any, batches: Batches, level: float, tell: bool
 ) -> tuple[np.ndarray, Reach]:
-    """Beyond the quantiles of the mixture over the posterior, in units of their distance from the median."""
+    """Beyond the mixture's quantiles, in units of their distances from the median."""
     predicted = outputs.run("links", batches)
     if tell:
         outputs.warn_of_limit(predicted)
