@@ -92,6 +92,11 @@ def crps(
         NotFittedError: the model was never fitted.
     """
     rows = _read(model, data, y, sample_weight)
+    if rows.family.labelled and not rows.family.ordered:
+        raise DataError(
+            f"Classes of the {rows.family.name} family have no order, so no CRPS. Take `ak.log_score`, "
+            'or `family="ordinal"` where they have one.'
+        )
     try:
         found = rows.drawn.crps(rows.drawn_y, rows.parameters)
     except NotImplementedError as error:

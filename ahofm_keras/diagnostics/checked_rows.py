@@ -72,7 +72,9 @@ class CheckedRows:
 
     @cached_property
     def mean(self) -> np.ndarray:
-        """Of each response `(n,)`."""
+        """Of each response `(n,)`; of classes of their places 0, 1, ..."""
+        if self.family.labelled:
+            return np.asarray(self.distribution.mean())
         return np.asarray(self.family.mean_of(self.parameters))
 
     # What was drawn is another number than the response where weights are a part of it, as trials are.
