@@ -36,7 +36,7 @@ def warn_of_collapse(model: Any, rows: Rows) -> bool:
     warn(
         f"The predicted spread of `{model.response}` is as good as 0 in {int(collapsed.sum()):,} of "
         f"{len(places):,} rows, first at row {first}: the fit follows these responses exactly, and its "
-        "likelihood has no maximum. Look for a feature that tells the response, for values that repeat, or "
+        "likelihood has no maximum. Look for a feature that tells the response, for repeated values, or "
         "for too few rows; a spread without features is safer."
     )
     return True
