@@ -13,7 +13,7 @@ import pandas as pd
 from ahofm_keras.decomposition.names import check_count
 from ahofm_keras.decomposition.parts import check_readable
 from ahofm_keras.diagnostics.basis import basis_frame
-from ahofm_keras.diagnostics.checked_rows import read_rows
+from ahofm_keras.diagnostics.checked_rows import check_density, read_rows
 from ahofm_keras.diagnostics.concurvity import concurvity_frame
 from ahofm_keras.diagnostics.frequencies import frequency_frame
 from ahofm_keras.diagnostics.overall import calibration_frame, expected_spread, overall_frame
@@ -154,6 +154,7 @@ def check(
             "`check` looks at the whole response, so at all predictors at once: pass the model, not its "
             f"`{model.of_parameter}`."
         )
+    check_density(model, "`check`")
     check_count("seed", seed, 0, none=False)
     rows = read_rows(model, data, y, sample_weight)
     residuals = residual_frame(rows, seed)

@@ -115,6 +115,15 @@ class CheckedRows:
         return {name: values[rows] for name, values in self.columns.items()}
 
 
+def check_density(model: AdditiveModel, purpose: str) -> None:
+    """Raise a `DataError` where the family is a loss, and predicts no distribution."""
+    if model.family.is_loss:
+        raise DataError(
+            f"{purpose} needs a predicted distribution, and the {model.family.name} family is a loss: it "
+            "assumes none. `evaluate` has the mean loss of rows."
+        )
+
+
 def read_rows(model: AdditiveModel, data: Any, y: Any, sample_weight: Any) -> CheckedRows:
     """The rows given, else those of the fit that the model still knows.
 

@@ -24,7 +24,7 @@ def warn_of_collapse(model: Any, rows: Rows) -> bool:
     Only models whose spread has a predictor can follow it: counts stop at that of a poisson.
     """
     family: Family = model.family
-    if len(family.parameters) < 2 or family.discrete:
+    if len(family.parameters) < 2 or family.discrete or family.is_loss:
         return False
     places = np.arange(0, len(rows), -(-len(rows) // _ROWS))
     some = rows.take(places)

@@ -65,7 +65,11 @@ def parameters_at(family: Family, data: pd.DataFrame) -> dict[str, np.ndarray]:
 
 def can_be_simulated(family: Family) -> bool:
     """Whether one number is drawn, from a distribution whose links are known here."""
-    if family.labelled or not {link.name for link in family.parameters.values()} <= set(ETAS):
+    if (
+        family.labelled
+        or family.is_loss
+        or not {link.name for link in family.parameters.values()} <= set(ETAS)
+    ):
         return False
     try:
         family.distribution_of(parameters_at(family, make_features(3, np.random.default_rng(0))))
