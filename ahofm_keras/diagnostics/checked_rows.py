@@ -119,8 +119,8 @@ def check_density(model: AdditiveModel, purpose: str) -> None:
     """Raise a `DataError` where the family is a loss, and predicts no distribution."""
     if model.family.is_loss:
         raise DataError(
-            f"{purpose} needs a predicted distribution, and the {model.family.name} family is a loss: it "
-            "assumes none. `evaluate` has the mean loss of rows."
+            f"{purpose} needs a predicted distribution, and the {model.family.name} family is a loss: "
+            "it assumes none. `evaluate` has the mean loss of rows."
         )
 
 
