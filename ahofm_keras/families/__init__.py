@@ -24,6 +24,7 @@ from ahofm_keras.families.zero_inflated import (  # isort: skip
     ZeroInflatedNegativeBinomial,
     ZeroInflatedPoisson,
 )
+from ahofm_keras.families.cox import Cox  # isort: skip
 from ahofm_keras.families.base import Family
 from ahofm_keras.families.exponential import ExponentialFamily
 from ahofm_keras.families.links import LINKS, Link
@@ -36,6 +37,7 @@ __all__ = [
     "Bernoulli",
     "Beta",
     "Binomial",
+    "Cox",
     "Deviance",
     "ExponentialFamily",
     "Family",

@@ -54,6 +54,7 @@ class Family:
             estimated on the side.
         binary: whether it is 0 or 1, so that its mean is a probability.
         labelled: whether it may hold texts and other labels, which `encode` makes numbers of.
+        nuisance: whether something is learned from all rows together and stands beside each response.
         constant_variance: whether the variance is that of every mean.
         least_slope: slope and variance stay above this in a fit: a row of a mean at the edge of the
             support says nothing. 0 where a row says as much at any mean.
@@ -73,6 +74,7 @@ class Family:
     with_dispersion: ClassVar[str | None] = None
     binary: ClassVar[bool] = False
     labelled: ClassVar[bool] = False
+    nuisance: ClassVar[bool] = False
     constant_variance: ClassVar[bool] = False
     least_slope: ClassVar[float] = 1e-10
     variance_text: ClassVar[str] = "what the family says"
@@ -304,6 +306,28 @@ class Family:
         Here by an integral over the cumulative probabilities; closed forms are faster.
         """
         return numeric_crps(self.distribution_of(parameters), np.asarray(y, float), self.discrete)
+
+    # What is learned from all rows together -----------------------------------------------------
+
+    def learn_nuisance(
+        self, y: np.ndarray, parameters: Parameters, weight: np.ndarray | None
+    ) -> dict[str, Any]:
+        """What maximises the likelihood at these parameters of all rows, as JSON."""
+        raise NotImplementedError(f"The {self.name} family has no nuisance.")
+
+    def given(self, y: np.ndarray, nuisance: Mapping[str, Any]) -> np.ndarray:
+        """The response with what the nuisance says of it beside it."""
+        return y
+
+    def bound(self, nuisance: Mapping[str, Any]) -> Family:
+        """The family that knows the nuisance, with the distribution of new responses."""
+        return self
+
+    def mean_log_density(
+        self, y: np.ndarray, parameters: Parameters, weight: np.ndarray | None
+    ) -> float:
+        """Of all rows, up to terms of y alone, with the best nuisance where there is one."""
+        return float(np.average(self.log_density(y, parameters, np), weights=weight))
 
     # Response and start -------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ from ahofm_keras.model.arguments import (
 from ahofm_keras.model.fit_result import FitResult, hash_rows, measure_fit
 from ahofm_keras.model.fit_state import FitState
 from ahofm_keras.model.limits import learn_limits, without_limits
+from ahofm_keras.model.nuisance import check_streamed, settle_nuisance, take_intercept_as_given
 from ahofm_keras.model.reading import split_off
 from ahofm_keras.model.response import learn_expression_of_response, learn_units_of_response
 from ahofm_keras.model.row_reader import RowReader
@@ -152,11 +153,14 @@ def _run(
     with noting() as notes, own_errors():
         with without_limits(model, fits):
             outcome = _solve(model, job, solver)
+            job, nuisance = settle_nuisance(model, job)
             learn_limits(model, job)
         if solver == VARIATIONAL:
             _warn_of_saturation(outcome.history, job.training)
         elif laplace:
             each_predictor(model, job, write_laplace)
+        if nuisance is not None:
+            take_intercept_as_given(model)
         seconds = time.perf_counter() - began
         figures = measure_fit(model, job.training) if isinstance(job.training, Rows) else {}
         converged = outcome.converged and (
@@ -166,15 +170,18 @@ def _run(
         result = FitResult(
             solver, len(outcome.history.epoch), seconds, converged, tuple(dict.fromkeys(notes)),
             class_weight=None if classes is None else (float(classes[0]), float(classes[1])),
-            posterior=_source_of_posterior(model, solver), rows_hash=mark, **figures,
+            posterior=_source_of_posterior(model, solver), rows_hash=mark, nuisance=nuisance, **figures,
         )  # fmt: skip
     sample = reader.sample(request.x, request.y, request.sample_weight, request.seed)
+    if sample is not None and nuisance is not None:
+        sample = replace(sample, y=model.family.given(sample.y, nuisance))
     model.keep_fit(result, sample)
     return outcome.history
 
 
 def _solve(model: Any, job: FitJob, solver: str) -> Outcome:
-    if solver == MINI_BATCHES or len(model.design.predictors) == 1:
+    several = len(model.design.predictors) > 1 and solver != MINI_BATCHES
+    if not several and not model.family.nuisance:
         return SOLVERS[solver](model, job)
     return fit_predictors(model, job, SOLVERS[solver])
 
@@ -221,6 +228,8 @@ def _is_worth_something(model: Any, job: FitJob, figures: dict[str, Any]) -> boo
 def pick_solver(model: Any, request: FitRequest) -> str:
     """The solver's name, `"auto"` resolved and told; refuses what the solver cannot do."""
     streamed = isinstance(request.x, tf.data.Dataset)
+    if streamed:
+        check_streamed(model)
     given = _only_for_mini_batches(model, request)
     solver, why = request.solver, ""
     if solver == AUTO:

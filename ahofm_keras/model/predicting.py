@@ -32,6 +32,7 @@ from ahofm_keras.model.distributional import (
     mixture_quantile,
 )
 from ahofm_keras.model.graph import Graph
+from ahofm_keras.model.nuisance import bound_family, with_known_nuisance
 from ahofm_keras.model.row_reader import RowReader
 from ahofm_keras.model.streams import own_errors
 from ahofm_keras.solvers.job import Rows
@@ -215,6 +216,8 @@ def with_index(frame: pd.DataFrame, x: Any) -> pd.DataFrame:
 def check_interval(model: Any, type: str, level: Any, method: str, calibration: Any) -> None:
     """Raise an error where intervals cannot be had."""
     check_level("interval", level)
+    if method == CONFORMAL and model.family.nuisance:
+        raise DataError(f"Conformal intervals of the {model.family.name} family are not there.")
     check_choice("method", method, INTERVAL_METHODS)
     if type == "terms":
         raise DataError('`interval` goes with type="response" or type="link".')
@@ -422,6 +425,7 @@ def evaluation_rows(
     rows = reader.with_response(*given)
     if not model.scale:
         raise NotFittedError("The model has not seen its response yet: call `fit` first.")
+    rows = with_known_nuisance(model, rows)
     if not isinstance(rows, Rows):
         return rows
     return batch_rows(rows.with_mean_weight_1().as_tuple(), batch_size or PREDICTION_ROWS)

@@ -21,6 +21,7 @@ Solver = Callable[[Any, FitJob], Outcome]
 # Rounds over all predictors, and the change of the mean log-density that ends them, per row.
 _ROUNDS = 20
 _TOLERANCE = 1e-5
+_NUISANCE_TOLERANCE = 1e-7
 _BATCH_ROWS = 8192
 
 
@@ -34,16 +35,20 @@ def fit_predictors(model: Any, job: FitJob, solve: Solver) -> Outcome:
     """
     rows = job.weighted_training()
     views = [model.parameter(name) for name in model.design.predictors]
+    tolerance = _NUISANCE_TOLERANCE if model.family.nuisance else _TOLERANCE
     history = keras.callbacks.History()
     history.set_model(model)
     history.on_train_begin()
-    single = replace(job, restarts=0, until_agreed=False, validation=None, callbacks=[])
+    single = replace(job, restarts=0, until_agreed=False)
+    if not model.family.nuisance:
+        single = replace(single, validation=None, callbacks=[])
     before, converged = -np.inf, False
-    for round_ in range(_ROUNDS if job.epochs is None else job.epochs):
+    rounds = _ROUNDS if job.epochs is None or model.family.nuisance else job.epochs
+    for round_ in range(rounds):
         ended_well = [solve(view, _given(model, view, rows, single)).converged for view in views]
         now = mean_log_density(model, rows)
         history.on_epoch_end(round_, {"deviance": -2 * now, "edf": _edf(views)})
-        converged = abs(now - before) < _TOLERANCE
+        converged = abs(now - before) < tolerance
         if converged:
             break
         before = now
@@ -62,7 +67,7 @@ def fit_predictors(model: Any, job: FitJob, solve: Solver) -> Outcome:
 
 def each_predictor(model: Any, job: FitJob, action: Callable[[Any, FitJob], None]) -> None:
     """Do something with every predictor, given the others; of a model with one, with the model."""
-    if len(model.design.predictors) == 1:
+    if not are_fitted_in_turn(model):
         return action(model, job)
     rows = job.weighted_training()
     for name in model.design.predictors:
@@ -79,8 +84,34 @@ def _edf(views: list[Any]) -> float:
 
 
 def _given(model: Any, view: Any, rows: Rows, job: FitJob) -> FitJob:
-    """The job of one predictor, given what is known of the others."""
-    return replace(job, training=view.rows(rows, links_and_errors(model, rows)))
+    """The job of one predictor, given what is known of the others and of the nuisance."""
+    if model.family.nuisance:
+        nuisance = learn_nuisance(model, rows)
+        rows = with_nuisance(model, rows, nuisance)
+        if isinstance(job.validation, Rows):
+            job = replace(job, validation=with_nuisance(model, job.validation, nuisance))
+    if view is not model:
+        rows = view.rows(rows, links_and_errors(model, rows))
+    return replace(job, training=rows)
+
+
+def are_fitted_in_turn(model: Any) -> bool:
+    """Whether a model has several parts that block solvers fit one after the other."""
+    return len(model.design.predictors) > 1 or model.family.nuisance
+
+
+def learn_nuisance(model: Any, rows: Rows) -> dict[str, Any]:
+    """What the family learns from all rows together, at the means of all predictors."""
+    means = {name: own for name, (own, _) in links_and_errors(model, rows).items()}
+    found: dict[str, Any] = model.family.learn_nuisance(
+        rows.y, model.family.inverse_links(means), rows.weight
+    )
+    return found
+
+
+def with_nuisance(model: Any, rows: Rows, nuisance: Any) -> Rows:
+    """Rows with what it says of each response beside it."""
+    return replace(rows, y=model.family.given(rows.y, nuisance))
 
 
 def links_and_errors(model: Any, rows: Rows) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -94,5 +125,5 @@ def links_and_errors(model: Any, rows: Rows) -> dict[str, tuple[np.ndarray, np.n
 def mean_log_density(model: Any, rows: Rows) -> float:
     """Of the training rows at the means of all predictors."""
     means = {name: own for name, (own, _) in links_and_errors(model, rows).items()}
-    density = model.family.log_density(rows.y, model.family.inverse_links(means), np)
-    return float(np.average(density, weights=rows.weight))
+    found = model.family.mean_log_density(rows.y, model.family.inverse_links(means), rows.weight)
+    return float(found)
