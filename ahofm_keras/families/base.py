@@ -300,6 +300,14 @@ class Family:
             raise NotImplementedError(f"The {self.name} family has no start of its parameters.")
         return {next(iter(self.links)): float(np.average(y, weights=weight))}
 
+    def first_fit(self, y: np.ndarray) -> tuple[Family, np.ndarray] | None:
+        """A family of the first parameter alone, and its response, that a fit of several begins with.
+
+        It estimates a dispersion as the predictor takes shape, so that the noise is not overestimated
+        while it is chosen how smooth the predictor is. None: the fit begins with all parameters.
+        """
+        return None
+
     def crps(self, y: np.ndarray, parameters: Parameters) -> np.ndarray:
         """Continuous ranked probability score of each row: the smaller, the better.
 

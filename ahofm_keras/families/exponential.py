@@ -27,6 +27,12 @@ class ExponentialFamily(Family):
         log = distribution.logpmf if self.discrete else distribution.logpdf
         return np.asarray(log(y) - self.log_density(y, {"mean": y}, np))
 
+    def with_free_dispersion(self) -> ExponentialFamily:
+        """The family with its variance times a dispersion that is estimated: a quasi-likelihood."""
+        own = type(self)({name: link.name for name, link in self.parameters.items()})
+        own.dispersion_known = False  # type: ignore[misc]
+        return own
+
     def score(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
         """(y - mean) / variance."""
         mean = parameters["mean"]

@@ -10,9 +10,10 @@ import numpy as np
 from scipy import special, stats
 
 from ahofm_keras.families.above_zero import AboveZero
-from ahofm_keras.families.base import Array, Links, Namespace, Parameters
+from ahofm_keras.families.base import Array, Family, Links, Namespace, Parameters
 from ahofm_keras.families.links import SCALES
 from ahofm_keras.families.location_scale import moments
+from ahofm_keras.families.positive import Gamma
 from ahofm_keras.families.registry import register_family
 from ahofm_keras.families.special import (
     HALF_LOG_2_PI,
@@ -68,6 +69,9 @@ class GammaLS(AboveZero):
         shape = _shape(parameters)
         scale = 2 * shape + 4 * shape**3 * gamma_rest_curve(shape)
         return {"mean": shape / parameters["mean"] ** 2, "scale": scale}
+
+    def first_fit(self, y: np.ndarray) -> tuple[Family, np.ndarray] | None:
+        return (Gamma(self.link), y) if self.link in Gamma.links["mean"] else None
 
     def start_values(self, y: np.ndarray, weight: np.ndarray | None = None) -> dict[str, float]:
         mean, variance = moments(y, weight)

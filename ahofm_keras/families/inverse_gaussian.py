@@ -10,11 +10,12 @@ import numpy as np
 from scipy import stats
 
 from ahofm_keras.families.above_zero import AboveZero, in_float
-from ahofm_keras.families.base import Array, Links, Namespace, Parameters
+from ahofm_keras.families.base import Array, Family, Links, Namespace, Parameters
 from ahofm_keras.families.distributions import ContinuousDistribution
 from ahofm_keras.families.links import SCALES
 from ahofm_keras.families.location_scale import FARTHEST, LEAST_SCALE, moments
 from ahofm_keras.families.log_gamma import exp
+from ahofm_keras.families.positive import Gamma
 from ahofm_keras.families.registry import register_family
 from ahofm_keras.families.special import HALF_LOG_2_PI
 
@@ -80,6 +81,9 @@ class InverseGaussian(AboveZero):
         mean, scale = parameters["mean"], parameters["scale"]
         once = exp(np.clip(-2 * np.log(scale) - 3 * np.log(mean), -650, 650))
         return {"mean": in_float(once), "scale": 2 / scale**2 + 0 * mean}
+
+    def first_fit(self, y: np.ndarray) -> tuple[Family, np.ndarray] | None:
+        return (Gamma(self.link), y) if self.link in Gamma.links["mean"] else None
 
     def start_values(self, y: np.ndarray, weight: np.ndarray | None = None) -> dict[str, float]:
         mean, variance = moments(y, weight)

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ahofm_keras.families.base import Array, Family, Links, Namespace, Parameters
+from ahofm_keras.families.gaussian import Gaussian
 from ahofm_keras.families.links import SCALES
 
 # Distances from the location, in scales, whose square is still a number.
@@ -36,6 +37,9 @@ class LocationScale(Family):
 
     def mean_of(self, parameters: Parameters) -> np.ndarray:
         return np.asarray(parameters["loc"] + 0 * parameters["scale"])
+
+    def first_fit(self, y: np.ndarray) -> tuple[Family, np.ndarray] | None:
+        return (Gaussian(self.link), y) if self.link in Gaussian.links["mean"] else None
 
     def advice(self, y: np.ndarray) -> str | None:
         if ((y == 0) | (y == 1)).all():

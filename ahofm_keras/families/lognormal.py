@@ -10,7 +10,8 @@ import numpy as np
 from scipy import special, stats
 
 from ahofm_keras.families.above_zero import AboveZero
-from ahofm_keras.families.base import Array, Links, Namespace, Parameters
+from ahofm_keras.families.base import Array, Family, Links, Namespace, Parameters
+from ahofm_keras.families.gaussian import Gaussian
 from ahofm_keras.families.links import SCALES
 from ahofm_keras.families.location_scale import FARTHEST, LEAST_SCALE, moments
 from ahofm_keras.families.log_gamma import exp
@@ -53,6 +54,9 @@ class LogNormal(AboveZero):
     def information(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
         once = 1 / parameters["scale"] ** 2
         return {"loc": once, "scale": 2 * once}
+
+    def first_fit(self, y: np.ndarray) -> tuple[Family, np.ndarray] | None:
+        return Gaussian(), np.log(y)
 
     def start_values(self, y: np.ndarray, weight: np.ndarray | None = None) -> dict[str, float]:
         mean, variance = moments(np.log(y), weight)

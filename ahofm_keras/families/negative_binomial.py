@@ -9,9 +9,10 @@ import numpy as np
 from scipy import special, stats
 from scipy.interpolate import RectBivariateSpline
 
-from ahofm_keras.families.base import Array, Links, Namespace, Parameters
+from ahofm_keras.families.base import Array, Family, Links, Namespace, Parameters
 from ahofm_keras.families.count_sums import count_nodes
 from ahofm_keras.families.counted import Counted
+from ahofm_keras.families.counts import Poisson
 from ahofm_keras.families.links import MEANS, SCALES
 from ahofm_keras.families.location_scale import moments
 from ahofm_keras.families.registry import register_family
@@ -73,6 +74,11 @@ class NegativeBinomial(Counted):
             "mean": 1 / mean / (1 + dispersion * mean),
             "dispersion": _dispersion_information(mean, dispersion),
         }
+
+    def first_fit(self, y: np.ndarray) -> tuple[Family, np.ndarray] | None:
+        if self.link not in Poisson.links["mean"]:
+            return None
+        return Poisson(self.link).with_free_dispersion(), y
 
     def start_values(self, y: np.ndarray, weight: np.ndarray | None = None) -> dict[str, float]:
         mean, variance = moments(y, weight)

@@ -11,6 +11,7 @@ from scipy import special
 from scipy.interpolate import RectBivariateSpline
 
 from ahofm_keras.families.base import Array, Family, Links, Namespace, Parameters
+from ahofm_keras.families.counts import Poisson
 from ahofm_keras.families.distributions import ContinuousDistribution
 from ahofm_keras.families.links import MEANS, SCALES
 from ahofm_keras.families.location_scale import moments
@@ -136,6 +137,11 @@ class Tweedie(Family):
             "dispersion": one / dispersion**2,
             "power": np.maximum(two + 2 * both * change + one * change**2, 0.0),
         }
+
+    def first_fit(self, y: np.ndarray) -> tuple[Family, np.ndarray] | None:
+        if self.link not in Poisson.links["mean"]:
+            return None
+        return Poisson(self.link).with_free_dispersion(), y
 
     def start_values(self, y: np.ndarray, weight: np.ndarray | None = None) -> dict[str, float]:
         """By mean, variance and the share of zeros."""

@@ -10,10 +10,11 @@ import numpy as np
 from scipy import special, stats
 
 from ahofm_keras.families.above_zero import AboveZero
-from ahofm_keras.families.base import Array, Links, Namespace, Parameters
+from ahofm_keras.families.base import Array, Family, Links, Namespace, Parameters
 from ahofm_keras.families.links import SCALES
 from ahofm_keras.families.location_scale import moments
 from ahofm_keras.families.log_gamma import exp
+from ahofm_keras.families.positive import Gamma
 from ahofm_keras.families.registry import register_family
 
 # From this power on the density is 0 in float64 by far, and its logarithm goes on as a straight line.
@@ -63,6 +64,9 @@ class Weibull(AboveZero):
     def information(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
         scale, shape = parameters["scale"], parameters["shape"]
         return {"scale": (shape / scale) ** 2, "shape": _SHAPE / shape**2 + 0 * scale}
+
+    def first_fit(self, y: np.ndarray) -> tuple[Family, np.ndarray] | None:
+        return (Gamma(self.link), y) if self.link in Gamma.links["mean"] else None
 
     def start_values(self, y: np.ndarray, weight: np.ndarray | None = None) -> dict[str, float]:
         """The logarithm of a time has standard deviation pi / (sqrt(6) shape)."""

@@ -91,6 +91,17 @@ class ParameterView(ReadingMethods, Units):
         low, high = (-np.inf, np.inf) if limit is None else limit.ends
         return self.scale * low, self.scale * high
 
+    def first_rows(self, rows: Rows) -> Rows | None:
+        """Rows to begin a fit with, of this predictor alone; the view's family is then theirs.
+
+        None where the family has none that could begin.
+        """
+        begun = self.model.family.first_fit(rows.y)
+        if begun is None:
+            return None
+        self.family, y = begun
+        return replace(rows, encoded=self._own(rows), y=y)
+
     def rows(self, rows: Rows, others: Mapping[str, Spread]) -> Rows:
         """Rows of the model as this predictor sees them: others beside the response, its own offset.
 
@@ -99,10 +110,13 @@ class ParameterView(ReadingMethods, Units):
             others: mean and standard deviation of each other predictor on them.
         """
         assert isinstance(self.family, Conditional)
+        return replace(rows, encoded=self._own(rows), y=self.family.beside(rows.y, others))
+
+    def _own(self, rows: Rows) -> EncodedRows:
+        """The rows with the offset of this predictor."""
         first = next(iter(self.model.design.predictors))
         name = OFFSET if self.name == first else f"{OFFSET}_{self.name}"
         arrays = {key: own for key, own in rows.encoded.arrays.items() if not key.startswith(OFFSET)}
         if name in rows.encoded.arrays:
             arrays[OFFSET] = rows.encoded.arrays[name]
-        encoded = EncodedRows(arrays, len(rows))
-        return replace(rows, encoded=encoded, y=self.family.beside(rows.y, others))
+        return EncodedRows(arrays, len(rows))

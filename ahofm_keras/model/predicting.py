@@ -13,6 +13,7 @@ import pandas as pd
 import tensorflow as tf
 
 from ahofm_keras.batches import batch_rows
+from ahofm_keras.data import read_columns
 from ahofm_keras.errors import DataError, NotFittedError, warn
 from ahofm_keras.families import Family
 from ahofm_keras.intervals import band_of_link, band_of_mean, conformal_band, predictive_spread
@@ -296,6 +297,7 @@ class PredictRequest:
     method: str
     calibration: Any
     q: Any = None
+    trials: Any = None
 
     @property
     def is_plain(self) -> bool:
@@ -366,7 +368,8 @@ def run_predict(
             mean, spread = mean_and_spread(predicted, model.family)
             return with_index(conformal_band(model.family, mean, spread, scores, interval), x)
     if interval is not None:
-        return with_index(interval_frame(predicted, model.family, request.type, interval), x)
+        family = _family_of_new(model, request, len(predicted["link"]))
+        return with_index(interval_frame(predicted, family, request.type, interval), x)
     if request.type == "terms":
         own = predicted if outputs.has_terms else {}
         frame = terms_frame(own, model.intercept, len(next(iter(predicted.values()))))
@@ -398,8 +401,27 @@ def _predict_distribution(model: Any, request: PredictRequest, predicted: dict[s
         parameters["dispersion"] = np.full(len(links[names[0]][0]), dispersion_of(model))
     if request.type == "parameters":
         return with_index(pd.DataFrame(parameters), request.x)
+    family = _family_of_new(model, request, len(links[names[0]][0]))
     distribution = ResponseDistribution(family, parameters)
     return distribution if request.type == "distribution" else distribution.quantile(request.q)
+
+
+def _family_of_new(model: Any, request: PredictRequest, rows: int) -> Family:
+    """The family of new responses, with what they depend on beside the predictors."""
+    family = bound_family(model)
+    if request.trials is None:
+        return family
+    if not hasattr(family, "for_trials"):
+        raise DataError(f"`trials` goes with the binomial family, this is the {family.name} family.")
+    given = request.trials
+    trials = read_columns(
+        request.x if isinstance(given, str) else {"trials": np.broadcast_to(given, rows)},
+        [given if isinstance(given, str) else "trials"],
+    )
+    (numbers,) = (np.asarray(own) for own in trials.values())
+    if numbers.dtype.kind != "f" or (numbers < 1).any() or (numbers != np.floor(numbers)).any():
+        raise DataError("`trials` must be whole numbers from 1 on: an array, or the name of a column.")
+    return family.for_trials(numbers)
 
 
 def dispersion_of(model: Any) -> float:

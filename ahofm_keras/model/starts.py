@@ -29,7 +29,8 @@ def make_room(design: Design, starts: Any) -> int:
     Args:
         design: of the model.
         starts: the number, or `"auto"`: what `fit` may use by default on as many rows as the model was
-            made from, as far as the posterior stays within `MOST_NUMBERS`.
+            made from, as far as the posterior stays within `MOST_NUMBERS`; 1 with several predictors,
+            each of which would be averaged given the others.
     """
     if starts != AUTO:
         check_given(1, starts=starts)
@@ -37,6 +38,8 @@ def make_room(design: Design, starts: Any) -> int:
         return 1
     if starts != AUTO:
         return int(starts)
+    if len(design.predictors) > 1:
+        return 1
     room = most_starts(design.rows)
     while room > 1 and count_posterior(design.with_starts(room)) > MOST_NUMBERS:
         room -= 1

@@ -169,7 +169,11 @@ def read_posterior(model: Any, engine: Engine) -> State | None:
     layer = model.posterior
     if not model.has_posterior:
         return None
-    state, unit = engine.start(), np.log(engine.weight_unit)
+    state, dispersion = engine.start(), float(layer.dispersion) / engine.weight_unit
+    unit = np.log(engine.weight_unit)
+    if engine.family.dispersion_known:
+        # Precisions of priors are then absolute: those of another family were divided by its dispersion.
+        unit, dispersion = unit + np.log(dispersion), 1.0
     places = engine.design.layout.only.order_index
     found = [_read_group(layer, own, places[own.factors.key], unit) for own in state.groups]
     groups = tuple(group for group in found if group is not None)
@@ -180,7 +184,7 @@ def read_posterior(model: Any, engine: Engine) -> State | None:
         prior=linear.prior.with_smoothing(_logarithms(layer.linear_smoothing, unit)),
         spread=Spread(root @ root.T, linear.edf),
     )
-    return _with_covariances(engine, State(float(layer.dispersion) / engine.weight_unit, linear, groups))
+    return _with_covariances(engine, State(dispersion, linear, groups))
 
 
 def _with_covariances(engine: Engine, state: State) -> State:

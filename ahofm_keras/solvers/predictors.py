@@ -18,9 +18,11 @@ from ahofm_keras.errors import warn
 from ahofm_keras.solvers.job import NOT_CONVERGED, FitJob, Outcome, Rows
 
 Solver = Callable[[Any, FitJob], Outcome]
-# Rounds over all predictors, and the change of the mean log-density that ends them, per row.
-_ROUNDS = 20
-_TOLERANCE = 1e-5
+# Rounds over all predictors, and the change of the mean log-density per row that ends them, as it ends
+# the sweeps of one.
+_ROUNDS = 50
+_TOLERANCE = 4e-4
+# The same where a nuisance is learned in each: rounds are short, and closer to the end by a share each.
 _NUISANCE_TOLERANCE = 1e-7
 _BATCH_ROWS = 8192
 
@@ -43,6 +45,8 @@ def fit_predictors(model: Any, job: FitJob, solve: Solver) -> Outcome:
     if not model.family.nuisance:
         single = replace(single, validation=None, callbacks=[])
     before, converged = -np.inf, False
+    if len(views) > 1:
+        _begin(model, views, rows, single, solve)
     rounds = _ROUNDS if job.epochs is None or model.family.nuisance else job.epochs
     for round_ in range(rounds):
         ended_well = [solve(view, _given(model, view, rows, single)).converged for view in views]
@@ -63,6 +67,21 @@ def fit_predictors(model: Any, job: FitJob, solve: Solver) -> Outcome:
         for view in (view for view in views if not view.design.orders):
             ended_well.append(solve(view, _given(model, view, rows, single)).converged)
     return Outcome(history, converged and all(ended_well))
+
+
+def _begin(model: Any, views: list[Any], rows: Rows, job: FitJob, solve: Solver) -> None:
+    """The first predictor as if the others were constant, then the others; not where a fit goes on.
+
+    Rough values of the others say that all that the first will explain is noise, and fitted to them it
+    would be found smooth and without interactions.
+    """
+    first = model.parameter(views[0].name)
+    begun = None if first.has_posterior else first.first_rows(rows)
+    if begun is None:
+        return
+    solve(first, replace(job, training=begun))
+    for view in views[1:]:
+        solve(view, _given(model, view, rows, job))
 
 
 def each_predictor(model: Any, job: FitJob, action: Callable[[Any, FitJob], None]) -> None:

@@ -171,7 +171,9 @@ class BlockPrior:
         parameters, tied = known.copy(), self.shape.tied
         with np.errstate(divide="ignore"):
             added = known[:, -1] + np.log(tied)
-            left = -np.expm1(np.minimum(added - known[:, 0], 0.0))
+            # Of groups to which tau adds nothing both may be minus infinity.
+            gap = np.subtract(added, known[:, 0], where=tied > 0, out=np.zeros(len(known)))
+            left = -np.expm1(np.minimum(gap, 0.0))
             own = known[:, 0] + np.log(np.maximum(left, 0.0))
         lowest = self.shape.lowest[:, 0]  # all of lambda is what tau adds
         parameters[:, 0] = np.where(tied > 0, np.maximum(own, lowest), known[:, 0])

@@ -24,17 +24,20 @@ class Fitted:
         mean: predictions of rows.
         spread: standard deviations of new responses of rows, None where the library has no predictive
             distribution.
+        log_density: of responses of rows (which have the response), where that is not normal.
         setting: what was chosen, for the record.
         own: figures that the fit measured itself, because it ran in another process.
     """
 
     mean: Callable[[pd.DataFrame], np.ndarray]
     spread: Callable[[pd.DataFrame], np.ndarray] | None = None
+    log_density: Callable[[pd.DataFrame], np.ndarray] | None = None
     setting: str = ""
     own: Mapping[str, float] | None = None
 
 
 Fit = Callable[..., Fitted]
+Score = Callable[[Fitted, pd.DataFrame, str], float]
 
 
 def rmse(predicted: np.ndarray, y: pd.Series) -> float:
@@ -45,6 +48,19 @@ def log_score(mean: np.ndarray, spread: np.ndarray, y: pd.Series) -> float:
     """Mean negative log density of `y` under normal distributions: smaller is better."""
     z = (y.to_numpy(float) - mean) / spread
     return float(np.mean(0.5 * np.log(2 * np.pi) + np.log(spread) + 0.5 * z**2))
+
+
+def error_of(fitted: Fitted, data: pd.DataFrame, response: str) -> float:
+    return rmse(fitted.mean(data), data[response])
+
+
+def log_score_of(fitted: Fitted, data: pd.DataFrame, response: str) -> float | None:
+    """Mean negative log density of rows; None where there is no predictive distribution."""
+    if fitted.log_density is not None:
+        return float(-np.mean(fitted.log_density(data)))
+    if fitted.spread is None:
+        return None
+    return log_score(fitted.mean(data), fitted.spread(data), data[response])
 
 
 def log_loss(predicted: np.ndarray, y: pd.Series) -> float:
@@ -93,12 +109,17 @@ def truth(rows: Split) -> Fitted:
     return Fitted(lambda data: means)
 
 
-def tuned(fit: Fit, candidates: Callable[[Split], Sequence[Mapping[str, Any]]]) -> Fit:
-    """The fit of the candidate with the smallest error on a fifth of the training rows.
+def tuned(
+    fit: Fit,
+    candidates: Callable[[Split], Sequence[Mapping[str, Any]]],
+    score: Score = error_of,
+) -> Fit:
+    """The fit of the candidate with the smallest score on a fifth of the training rows.
 
     Args:
         fit: called with rows and the settings of a candidate.
         candidates: the settings to try for these rows; may use the training rows only.
+        score: what is compared, the smaller the better.
 
     Returns:
         A fit that tries all of them on four fifths, then fits the best one to all training rows.
@@ -107,10 +128,7 @@ def tuned(fit: Fit, candidates: Callable[[Split], Sequence[Mapping[str, Any]]]) 
     def choose(rows: Split) -> Fitted:
         inner = split(rows.train, rows.response, rows.seed)
         tried = list(candidates(inner))
-        errors = [
-            rmse(fit(inner, **settings).mean(inner.test), inner.test[rows.response])
-            for settings in tried
-        ]
+        errors = [score(fit(inner, **settings), inner.test, rows.response) for settings in tried]
         best = tried[int(np.nanargmin(errors))]
         final = fit(rows, **best)
         return replace(final, setting=str(dict(best)))

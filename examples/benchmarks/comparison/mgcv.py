@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
@@ -23,6 +24,7 @@ SCRIPT = Path(__file__).with_name("mgcv.R")
 ROWS_OF_GAM = 10_000
 ALL_PAIRS_UP_TO = 9
 SOME_PAIRS = 10
+FEW_PAIRS = 3
 
 
 @cache
@@ -97,6 +99,31 @@ def tuned_calls(rows: Split) -> list[str]:
     return [f"bam({formula(terms)}, data = rows, discrete = TRUE, select = TRUE)" for terms in choices]
 
 
+def location_scale_calls(rows: Split) -> list[str]:
+    """`gaulss`: a formula of the mean, main effects for the logarithm of the standard deviation."""
+    choices = pair_choices(rows)
+    spread = " + ".join(
+        Formulas(split(rows.train, rows.response, rows.seed)).mains(5, shrink_texts=True)
+    )
+    return [
+        f"gam(list({formula(terms)}, ~ {spread}), family = gaulss(), data = rows)" for terms in choices
+    ]
+
+
+def heavy_tails_calls(rows: Split) -> list[str]:
+    """`scat`: a t distribution of one scale."""
+    choices = pair_choices(rows)
+    return [f"bam({formula(terms)}, family = scat(), data = rows, discrete = TRUE)" for terms in choices]
+
+
+def pair_choices(rows: Split) -> list[list[str]]:
+    """Main effects, and with them the strongest pairs: all of them would take `gaulss` hours."""
+    inner = Formulas(split(rows.train, rows.response, rows.seed))
+    mains = inner.mains(10, shrink_texts=True)
+    pairs = strongest_pairs(inner.rows, inner.curved, FEW_PAIRS)
+    return [mains, mains + [inner.ti(pair, 5) for pair in pairs]]
+
+
 def write_rows(rows: Split, folder: Path) -> None:
     """Training and test rows, and the numbers of those training rows that choose among calls."""
     names = Formulas(rows).alias
@@ -130,9 +157,9 @@ def run(rows: Split, calls: list[str]) -> Fitted:
     best = calls[figures.pop("choice") - 1]
     return Fitted(
         lambda data: predicted["mean"].to_numpy(),
-        lambda data: predicted["spread"].to_numpy(),
-        best if len(calls) > 1 else "",
-        figures,
+        log_density=lambda data: predicted["log_density"].to_numpy(),
+        setting=best if len(calls) > 1 else "",
+        own=figures,
     )
 
 
@@ -147,9 +174,9 @@ def all_pairs(rows: Split, discrete: bool = False) -> Fitted:
     return run(rows, [f"bam({formula(terms)}, data = rows, discrete = {str(discrete).upper()})"])
 
 
-def chosen(rows: Split) -> Fitted:
+def chosen(rows: Split, calls_of: Callable[[Split], list[str]] = tuned_calls) -> Fitted:
     start = time.process_time()
-    calls = tuned_calls(rows)
+    calls = calls_of(rows)
     screening = time.process_time() - start
     fitted = run(rows, calls)
     own = dict(fitted.own or {})

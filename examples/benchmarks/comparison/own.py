@@ -1,4 +1,5 @@
-"""This library: the variational solver, which nobody has to tune, and a choice of D and F beside it."""
+"""This library: the variational solver, which nobody has to tune, and a choice of D and F beside it;
+families whose scale has a formula."""
 
 from __future__ import annotations
 
@@ -38,6 +39,26 @@ def ahofm(rows: Split, order: int = 3, rank: int | None = None, single: bool = F
         return width / (2 * stats.norm.ppf((1 + LEVEL) / 2))
 
     return Fitted(model.predict, spread if rows.family == "gaussian" else None)
+
+
+def distributional(rows: Split, family: str, order: int = 2) -> Fitted:
+    """All smooth interactions in the location, and main effects in the scale.
+
+    Args:
+        rows: whose training rows are fitted.
+        family: with the parameters `loc` and `scale`.
+        order: D of the location.
+    """
+    import ahofm_keras as ak
+
+    formulas = {"loc": f"{rows.response} ~ ahofm(., D={order})", "scale": "~ s(.)"}
+    model = ak.AdditiveModel(formulas, rows.train, family=family, seed=rows.seed)
+    model.fit(rows.train, verbose=0)
+
+    def log_density(data: pd.DataFrame) -> np.ndarray:
+        return model.predict(data, type="distribution").log_prob(data[rows.response].to_numpy())
+
+    return Fitted(model.predict, log_density=log_density)
 
 
 def candidates(rows: Split) -> list[dict[str, Any]]:

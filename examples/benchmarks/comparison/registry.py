@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 
-from comparison import mgcv, own, splines, trees
-from comparison.fitted import Fit, constant, truth, tuned
+from comparison import boosted, mgcv, own, splines, trees
+from comparison.fitted import Fit, constant, log_score_of, truth, tuned
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,12 @@ _LIBRARIES: dict[tuple[str, str], dict[str, tuple[str, Fit]]] = {
         "ours-d3": ("ahofm_keras, D=3", partial(own.ahofm, order=3)),
         "ours-tuned": ("ahofm_keras, tuned", tuned(own.ahofm, own.candidates)),
         "single-d2": ("ahofm_keras, D=2, one start", partial(own.ahofm, order=2, single=True)),
+        "ours-ls": ("ahofm_keras, D=2, scale", partial(own.distributional, family="gaussian_ls")),
+        "ours-ls-d3": (
+            "ahofm_keras, D=3, scale",
+            partial(own.distributional, family="gaussian_ls", order=3),
+        ),
+        "ours-t": ("ahofm_keras, D=2, t, scale", partial(own.distributional, family="student_t")),
         "single-d3": ("ahofm_keras, D=3, one start", partial(own.ahofm, order=3, single=True)),
     },
     ("interpret.glassbox", "interpret-core"): {
@@ -59,6 +65,8 @@ _LIBRARIES: dict[tuple[str, str], dict[str, tuple[str, Fit]]] = {
         "mgcv": ("mgcv", mgcv.default),
         "mgcv-tuned": ("mgcv, tuned", mgcv.chosen),
         "bam": ("bam, all pairs", mgcv.all_pairs),
+        "mgcv-gaulss": ("mgcv, gaulss, tuned", partial(mgcv.chosen, calls_of=mgcv.location_scale_calls)),
+        "mgcv-scat": ("mgcv, scat, tuned", partial(mgcv.chosen, calls_of=mgcv.heavy_tails_calls)),
         "bam-discrete": ("bam, all pairs, discrete", partial(mgcv.all_pairs, discrete=True)),
     },
     ("pygam", "pygam"): {
@@ -73,6 +81,10 @@ _LIBRARIES: dict[tuple[str, str], dict[str, tuple[str, Fit]]] = {
         "glmgam": ("GLMGam", splines.glmgam),
         "glmgam-tuned": ("GLMGam, tuned", tuned(splines.glmgam, splines.glmgam_candidates)),
     },
+    ("ngboost", "ngboost"): {
+        "ngboost": ("NGBoost", boosted.ngboost),
+        "ngboost-tuned": ("NGBoost, tuned", tuned(boosted.ngboost, boosted.candidates, log_score_of)),
+    },
     ("numpy", "numpy"): {
         "mean": ("no model: the mean", constant),
         "truth": ("the truth", truth),
@@ -83,12 +95,13 @@ PEERS = {
     for (module, package), settings in _LIBRARIES.items()
     for name, (label, fit) in settings.items()
 }
-# The libraries of peers.py; the others are asked for by the benchmarks that have questions of their own.
-COMPARED = [
-    name
-    for name in PEERS
-    if name not in ("single-d2", "single-d3", "lightgbm", "bam", "bam-discrete", "truth")
-]
+# These are asked for by the benchmarks that have questions of their own.
+_OTHERS = (
+    "single-d2 single-d3 ours-ls ours-ls-d3 ours-t mgcv-gaulss mgcv-scat ngboost ngboost-tuned lightgbm "
+    "bam bam-discrete truth"
+).split()
+# The libraries of peers.py.
+COMPARED = [name for name in PEERS if name not in _OTHERS]
 
 
 def select(names: Sequence[str]) -> list[str]:

@@ -21,7 +21,7 @@ from typing import Any
 
 from memory import peak_megabytes
 
-from comparison.fitted import SCORES, beyond, log_score, missed
+from comparison.fitted import SCORES, beyond, log_score_of, missed
 from comparison.problems import Split
 from comparison.registry import PEERS, Peer
 from comparison.sets import rows_of
@@ -98,10 +98,11 @@ def measure(peer: Peer, rows: Split) -> Figures:
         figures["rmse"] = figures["error"]
     if rows.truth is not None:
         figures["missed"] = missed(mean, rows.truth)
-    if fitted.spread is not None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            figures["log_score"] = log_score(mean, fitted.spread(rows.test), y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        score = log_score_of(fitted, rows.test, rows.response)
+    if score is not None:
+        figures["log_score"] = score
     if fitted.setting:
         figures["setting"] = fitted.setting
     return figures | dict(fitted.own or {})
