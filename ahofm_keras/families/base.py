@@ -327,6 +327,19 @@ class Family:
         """The response with what the nuisance says of it beside it."""
         return y
 
+    def nuisance_information(
+        self, y: np.ndarray, functions: np.ndarray, parameters: Parameters, weight: np.ndarray | None
+    ) -> np.ndarray:
+        """What learning the nuisance takes of the information on coefficients `(q, q)`.
+
+        Args:
+            y: response with the nuisance beside it.
+            functions: that the predictor is a sum of, on each row `(n, q)`.
+            parameters: of each row.
+            weight: of each row, or None.
+        """
+        raise NotImplementedError(f"The {self.name} family has no nuisance.")
+
     def bound(self, nuisance: Mapping[str, Any]) -> Family:
         """The family that knows the nuisance, with the distribution of new responses."""
         return self

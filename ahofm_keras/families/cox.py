@@ -19,6 +19,7 @@ from ahofm_keras.families.baseline import (
     SurvivalTimes,
     breslow,
     partial_log_likelihood,
+    sums_at_risk,
 )
 from ahofm_keras.families.registry import register_family
 
@@ -101,6 +102,20 @@ class Cox(Family):
         y = np.array(y, float)
         y[:, EXPOSURE] = known.at(y[:, STOP]) - known.at(y[:, START])
         return y
+
+    def nuisance_information(
+        self, y: np.ndarray, functions: np.ndarray, parameters: Parameters, weight: np.ndarray | None
+    ) -> np.ndarray:
+        """The sum over times of events of their number times m m', m the functions' mean at risk."""
+        weight = np.ones(len(y)) if weight is None else weight
+        rows = (y[:, EVENT] > 0) & (weight > 0)
+        times, place = np.unique(y[rows, STOP], return_inverse=True)
+        events = np.bincount(place, weight[rows], len(times))
+        ratio = (weight * parameters["ratio"])[:, None]
+        values = np.column_stack([ratio * functions, ratio])
+        sums = sums_at_risk(values, y[:, STOP], y[:, START], times)
+        means = sums[:, :-1] / sums[:, -1:]
+        return np.asarray(means.T @ (events[:, None] * means))
 
     def bound(self, nuisance: Mapping[str, Any]) -> Cox:
         return type(self)(self.link, baseline=Baseline.from_json(nuisance))

@@ -26,7 +26,7 @@ from ahofm_keras.model.arguments import (
 from ahofm_keras.model.fit_result import FitResult, hash_rows, measure_fit
 from ahofm_keras.model.fit_state import FitState
 from ahofm_keras.model.limits import learn_limits, without_limits
-from ahofm_keras.model.nuisance import check_streamed, settle_nuisance, take_intercept_as_given
+from ahofm_keras.model.nuisance import check_streamed, settle_nuisance
 from ahofm_keras.model.reading import split_off
 from ahofm_keras.model.response import learn_expression_of_response, learn_units_of_response
 from ahofm_keras.model.row_reader import RowReader
@@ -37,7 +37,8 @@ from ahofm_keras.solvers.choice import MINI_BATCHES, check_solver
 from ahofm_keras.solvers.job import ASTRAY, Outcome, Rows, is_no_worse
 from ahofm_keras.solvers.laplace import can_have_laplace, write_laplace
 from ahofm_keras.solvers.posterior import forget_posterior
-from ahofm_keras.solvers.predictors import each_predictor, fit_predictors
+from ahofm_keras.solvers.predictors import LOOSE_TOLERANCE, each_predictor, fit_predictors
+from ahofm_keras.solvers.profile import write_profile_posterior
 
 VALIDATION_SHARE = 0.15
 VARIATIONAL = "variational"
@@ -160,7 +161,7 @@ def _run(
         elif laplace:
             each_predictor(model, job, write_laplace)
         if nuisance is not None:
-            take_intercept_as_given(model)
+            write_profile_posterior(model, job)
         seconds = time.perf_counter() - began
         figures = measure_fit(model, job.training) if isinstance(job.training, Rows) else {}
         converged = outcome.converged and (
@@ -183,7 +184,8 @@ def _solve(model: Any, job: FitJob, solver: str) -> Outcome:
     several = len(model.design.predictors) > 1 and solver != MINI_BATCHES
     if not several and not model.family.nuisance:
         return SOLVERS[solver](model, job)
-    return fit_predictors(model, job, SOLVERS[solver])
+    tolerance = LOOSE_TOLERANCE if solver == MINI_BATCHES else None
+    return fit_predictors(model, job, SOLVERS[solver], tolerance)
 
 
 def _source_of_posterior(model: Any, solver: str) -> str | None:

@@ -33,18 +33,6 @@ def settle_nuisance(model: Any, job: FitJob) -> tuple[FitJob, Mapping[str, Any] 
     return replace(job, training=with_nuisance(model, job.training, nuisance)), nuisance
 
 
-def take_intercept_as_given(model: Any) -> None:
-    """The intercept of the first predictor has neither an error nor a degree of freedom."""
-    layer = model.posterior
-    if not model.has_posterior or not layer.intercept:
-        return
-    for name in ("linear_root", "smoothing_root", "linear_edf"):
-        weight = getattr(layer, name)
-        values = np.array(weight)
-        values[0] = 0.0
-        weight.assign(values)
-
-
 def known_nuisance(model: Any) -> Mapping[str, Any]:
     """What the last fit learned, of the weights as they are."""
     result = model.fit_result

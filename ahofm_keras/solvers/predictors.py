@@ -23,21 +23,27 @@ Solver = Callable[[Any, FitJob], Outcome]
 _ROUNDS = 50
 _TOLERANCE = 4e-4
 # The same where a nuisance is learned in each: rounds are short, and closer to the end by a share each.
-_NUISANCE_TOLERANCE = 1e-7
+_NUISANCE_TOLERANCE = 1e-9
+# Of mini-batches, which circle around their optimum.
+LOOSE_TOLERANCE = 1e-4
 _BATCH_ROWS = 8192
 
 
-def fit_predictors(model: Any, job: FitJob, solve: Solver) -> Outcome:
+def fit_predictors(
+    model: Any, job: FitJob, solve: Solver, tolerance: float | None = None
+) -> Outcome:
     """Fit every predictor of a model in turn.
 
     Args:
         model: of several predictors.
         job: on rows in memory.
-        solve: a block solver.
+        solve: a solver.
+        tolerance: the change of the mean log-density that ends the rounds, if it is not the usual one.
     """
     rows = job.weighted_training()
     views = [model.parameter(name) for name in model.design.predictors]
-    tolerance = _NUISANCE_TOLERANCE if model.family.nuisance else _TOLERANCE
+    usual = _NUISANCE_TOLERANCE if model.family.nuisance else _TOLERANCE
+    tolerance = tolerance or usual
     history = keras.callbacks.History()
     history.set_model(model)
     history.on_train_begin()
