@@ -33,10 +33,11 @@ if TYPE_CHECKING:
     from ahofm_keras.families import register_family
     from ahofm_keras.formula import parse_formula
     from ahofm_keras.model import AdditiveModel, afm, ahofm, fit, fm, gam, hofm, load_model
-    from ahofm_keras.plotting import plot
+    from ahofm_keras.plotting import plot, plot_survival
     from ahofm_keras.refinement import refine
     from ahofm_keras.reporting import report
     from ahofm_keras.summaries import Summary, coef, summary, vcov
+    from ahofm_keras.survival_curves import baseline, concordance, survival
     from ahofm_keras.terms import register_term
 
 __all__ = [
@@ -54,9 +55,11 @@ __all__ = [
     "__version__",
     "afm",
     "ahofm",
+    "baseline",
     "check",
     "coef",
     "compare",
+    "concordance",
     "effect",
     "effects",
     "explain",
@@ -68,12 +71,14 @@ __all__ = [
     "load_model",
     "parse_formula",
     "plot",
+    "plot_survival",
     "refine",
     "register_family",
     "register_term",
     "report",
     "shares",
     "summary",
+    "survival",
     "vcov",
 ]
 
@@ -85,10 +90,11 @@ _NAMES = {
     "families": ("register_family",),
     "formula": ("parse_formula",),
     "model": ("AdditiveModel", "afm", "ahofm", "fit", "fm", "gam", "hofm", "load_model"),
-    "plotting": ("plot",),
+    "plotting": ("plot", "plot_survival"),
     "refinement": ("refine",),
     "reporting": ("report",),
     "summaries": ("Summary", "coef", "summary", "vcov"),
+    "survival_curves": ("baseline", "concordance", "survival"),
     "terms": ("register_term",),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}

@@ -34,7 +34,7 @@ class Baseline:
         return np.concatenate([[0.0], self.hazard])[place]
 
     def reached(self, hazard: np.ndarray) -> np.ndarray:
-        """The first time at which the cumulative hazard is at least so large; infinite if it never is."""
+        """The first time at which the cumulative hazard is so large; infinite if it never is."""
         place = np.searchsorted(self.hazard * (1 + 1e-12), hazard, side="left")
         return np.concatenate([self.times, [np.inf]])[place]
 

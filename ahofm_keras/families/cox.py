@@ -31,11 +31,11 @@ _HALVINGS = 60
 
 @register_family
 class Cox(Family):
-    """Cox's proportional hazards: a baseline hazard of any shape, times the exponential of the predictor.
+    """Cox's proportional hazards: a baseline hazard of any shape times exp(predictor).
 
     Given the cumulative baseline hazard H the likelihood is that of a Poisson variable, the event, with
-    the mean ratio x H(time). Breslow's estimate of H is its optimum given the ratios; both in turn end at
-    the optimum of the partial likelihood. H is a nuisance: it is learned from all rows together, and
+    the mean ratio x H(time). Breslow's estimate of H is its optimum given the ratios; both in turn end
+    at the optimum of the partial likelihood. H is a nuisance: it is learned from all rows together, and
     stands as an exposure beside each response.
 
     Args:
@@ -215,8 +215,9 @@ class Cox(Family):
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             chance = -np.expm1(-np.exp(np.minimum(eta + middle[:, None], 700.0))) @ share
-            low, high = np.where(chance < probability, middle, low), np.where(
-                chance < probability, high, middle
+            low, high = (
+                np.where(chance < probability, middle, low),
+                np.where(chance < probability, high, middle),
             )
         assert self.baseline is not None
         return self.baseline.reached(np.exp(high))

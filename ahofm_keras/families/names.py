@@ -70,8 +70,8 @@ _NOT_HERE = {
     "`s(group)`, takes up what they have in common.": "betabinomial quasibinomial",
     "Zeros with a probability of their own beside amounts are not here yet; nearest is `tweedie`, which "
     "assumes that they grow rarer as the mean grows.": "zaga zaig",
-    "Censored times of a distribution are not here yet; nearest is `cox`, which assumes that hazards are "
-    "in proportion and takes any shape of their course.": "aft exponential",
+    "Censored times of a distribution are not here yet; nearest is `cox`, which assumes that hazards "
+    "are in proportion, and takes any course of theirs.": "aft exponential",
 }
 _ADVICE = {name: advice for advice, names in _NOT_HERE.items() for name in names.split()}
 

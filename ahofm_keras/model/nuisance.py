@@ -39,7 +39,7 @@ def known_nuisance(model: Any) -> Mapping[str, Any]:
     if result is None or result.nuisance is None:
         raise NotFittedError(
             f"What the {model.family.name} family learns from all rows together is not known: call "
-            "`fit` first. A fit that sets the weights leaves it; weights that come from elsewhere do not."
+            "`fit` first. A fit leaves it beside its weights; those that come from elsewhere have none."
         )
     found: Mapping[str, Any] = result.nuisance
     return found

@@ -39,6 +39,8 @@ class KnownRows:
 
 def find_known_rows(model: AdditiveModel, data: Any) -> KnownRows | None:
     """The rows given, else those that the model remembers of its fit, else None."""
+    if model.family.nuisance:
+        return None  # a censored response has no residual
     if data is not None:
         columns = model.read_inputs(data)
         y = read_response(data, model.response, model.family)

@@ -29,9 +29,7 @@ LOOSE_TOLERANCE = 1e-4
 _BATCH_ROWS = 8192
 
 
-def fit_predictors(
-    model: Any, job: FitJob, solve: Solver, tolerance: float | None = None
-) -> Outcome:
+def fit_predictors(model: Any, job: FitJob, solve: Solver, tolerance: float | None = None) -> Outcome:
     """Fit every predictor of a model in turn.
 
     Args:

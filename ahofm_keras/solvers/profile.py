@@ -36,11 +36,11 @@ def write_profile_posterior(model: Any, job: FitJob) -> None:
     layer, rows = model.posterior, job.weighted_training()
     if not model.has_posterior or not layer.intercept:
         return
-    root = np.array(layer.linear_root, float)
+    root = np.asarray(layer.linear_root).astype(float)
     covariance = root @ root.T
     given = covariance - np.outer(covariance[0], covariance[0]) / covariance[0, 0]
     given[0], given[:, 0] = 0.0, 0.0
-    edf = np.array(layer.linear_edf, float)
+    edf = np.asarray(layer.linear_edf).astype(float)
     edf[0] = 0.0
     if len(rows) * len(root) <= _MOST_NUMBERS:
         engine = make_engine(model, job, variational=False)
@@ -52,7 +52,7 @@ def write_profile_posterior(model: Any, job: FitJob) -> None:
         given = _without(given, lost)
         left = state.gram - lost
         edf[1:] = np.einsum("ij,ji->i", given, left)[1:]
-    smoothing = np.array(layer.smoothing_root, float)
+    smoothing = np.asarray(layer.smoothing_root).astype(float)
     smoothing[0] = 0.0
     layer.linear_root.assign(_root(given))
     layer.smoothing_root.assign(smoothing)
