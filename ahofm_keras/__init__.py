@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ahofm_keras.plotting import plot, plot_survival
     from ahofm_keras.refinement import refine
     from ahofm_keras.reporting import report
+    from ahofm_keras.scores import crps, log_score
     from ahofm_keras.summaries import Summary, coef, summary, vcov
     from ahofm_keras.survival_curves import baseline, concordance, survival
     from ahofm_keras.terms import register_term
@@ -60,6 +61,7 @@ __all__ = [
     "coef",
     "compare",
     "concordance",
+    "crps",
     "effect",
     "effects",
     "explain",
@@ -69,6 +71,7 @@ __all__ = [
     "hofm",
     "interactions",
     "load_model",
+    "log_score",
     "parse_formula",
     "plot",
     "plot_survival",
@@ -93,6 +96,7 @@ _NAMES = {
     "plotting": ("plot", "plot_survival"),
     "refinement": ("refine",),
     "reporting": ("report",),
+    "scores": ("crps", "log_score"),
     "summaries": ("Summary", "coef", "summary", "vcov"),
     "survival_curves": ("baseline", "concordance", "survival"),
     "terms": ("register_term",),

@@ -16,6 +16,8 @@ from ahofm_keras.decomposition.parts import check_readable
 from ahofm_keras.diagnostics.checked_rows import read_rows
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
+from ahofm_keras.model.formulas import formula_text
+from ahofm_keras.scores import mean_log_score
 from ahofm_keras.summaries.figures import read_figures
 from ahofm_keras.summaries.tables import WIDTH, Table
 from ahofm_keras.texts import table_number, table_percent
@@ -35,7 +37,8 @@ class Comparison:
             - `aic`, -2 log-likelihood + 2 edf on the training rows, and `delta_aic`, its difference to
               the smallest, where the training rows are the same;
             - `edf`: effective degrees of freedom;
-            - `deviance` and `deviance_explained` on the training rows;
+            - `deviance` and `deviance_explained` on the training rows; of several predictors the
+              deviance is -2 log-likelihood, of which nothing is explained;
             - `log_score`: mean log-likelihood of a row, higher is better;
             - `rows`: number of training rows.
 
@@ -83,9 +86,9 @@ def compare(*models: AdditiveModel, data: Any = None, names: Sequence[str] | Non
     little. The log score of rows held out (`data=`) is the fairer judge, for models of any solver.
 
     Args:
-        models: two or more, fitted. They may differ in their terms, solver and family, as long as the
-            families are all of whole numbers or all continuous: a probability and a density have no
-            common scale.
+        models: two or more, fitted. They may differ in their terms, solver, family and number of
+            predictors, as long as the families are all of whole numbers or all continuous: a probability
+            and a density have no common scale.
         data: rows with their response that no model was fitted to, for the log score; by default it is
             that of the training rows, which favours large models. With `data=` the models may have
             been fitted to different rows (`"adam"` holds some out): AIC is then not compared.
@@ -111,6 +114,8 @@ def compare(*models: AdditiveModel, data: Any = None, names: Sequence[str] | Non
         raise DataError(f"Two or more models are needed: `compare(m1, m2)`. Received: {len(models)}.")
     for model in models:
         check_readable(model)
+        if model.of_parameter is not None:
+            raise DataError("Models are compared as a whole, not one of their predictors.")
     labels = _labels(models, names)
     different_rows = ""
     for (first, one), (second, other) in combinations(zip(labels, models, strict=True), 2):
@@ -147,7 +152,7 @@ def compare(*models: AdditiveModel, data: Any = None, names: Sequence[str] | Non
 def _labels(models: Sequence[AdditiveModel], names: Sequence[str] | None) -> list[str]:
     """One name per model, all different."""
     if names is None:
-        formulas = [model.formula for model in models]
+        formulas = [formula_text(model) for model in models]
         if len(set(formulas)) == len(formulas):
             return formulas
         return [f"{place}: {formula}" for place, formula in enumerate(formulas, 1)]
@@ -204,7 +209,7 @@ def _sorted_rows(model: AdditiveModel) -> np.ndarray:
 
 def _is_plain(model: AdditiveModel) -> bool:
     """Whether the model without terms is an intercept, so that its deviance tells rows apart."""
-    return model.design.only.intercept and "offset(" not in model.formula
+    return model.design.first.intercept and "offset(" not in formula_text(model)
 
 
 def _figures(model: AdditiveModel) -> dict[str, Any]:
@@ -220,9 +225,5 @@ def _figures(model: AdditiveModel) -> dict[str, Any]:
 
 def _log_scores(models: Sequence[AdditiveModel], data: Any) -> tuple[list[float], int]:
     """Mean log-likelihood of given rows, of each model, and their number."""
-    scores = []
-    for model in models:
-        rows = read_rows(model, data, None, None)
-        total = model.family.log_likelihood(rows.y, rows.mean, rows.dispersion, rows.weight)
-        scores.append(total / len(rows))
-    return scores, len(rows)
+    read = [read_rows(model, data, None, None) for model in models]
+    return [mean_log_score(rows) for rows in read], len(read[0])

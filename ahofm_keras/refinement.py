@@ -39,6 +39,7 @@ def refine(
     keep: bool = True,
     least: float = 0.001,
     fit: bool = True,
+    parameter: str | None = None,
     **options: Any,
 ) -> AdditiveModel:
     """Screen cheaply, refine exactly: a new model whose strongest interactions have exact surfaces.
@@ -68,6 +69,8 @@ def refine(
             but for the chosen interactions, each of which can be looked at.
         least: interactions with a smaller share of the variance of the link are not refined.
         fit: whether the new model is fitted, by the solver of the old one, and on its rows' weights.
+        parameter: of the family whose predictor is refined, by default the first; those of the others
+            stay as they are.
         options: of `AdditiveModel.fit`, e.g. `solver`, `verbose`, `sample_weight`.
 
     Returns:
@@ -87,7 +90,8 @@ def refine(
         >>> refine(model, top=1, fit=False).formula
         'y ~ afm(a, b, c, F=2, k=6) + ti(a, b)'
     """
-    parts = Parts(model)
+    parts = Parts(model, parameter)
+    model = parts.model
     check_count("top", top, 1, none=False)
     check_share("least", least)
     _check_options(options, fit)
@@ -99,17 +103,19 @@ def refine(
     if not keep:
         first, *exact = [*_main_terms(model, parsed), *exact]
         formula = f"{parsed.response} ~ {first}"
+    text = " + ".join([formula, *exact])
+    whole = model.whole()
     refined = AdditiveModel(
-        " + ".join([formula, *exact]),
+        text if parts.parameter is None else {**whole.formula, parts.parameter: text},
         rows,
-        model.family,
-        df_kind=model.df_kind,
-        extrapolation=model.extrapolation,
-        seed=model.seed,
-        name=model.name,
+        whole.family,
+        df_kind=whole.df_kind,
+        extrapolation=whole.extrapolation,
+        seed=whole.seed,
+        name=whole.name,
     )
-    if model.own_compile:
-        refined.compile_from_config({**model.get_compile_config(), "own_compile": True})
+    if whole.own_compile:
+        refined.compile_from_config({**whole.get_compile_config(), "own_compile": True})
     if fit:
         solver = {} if model.fit_result is None else {"solver": model.fit_result.solver}
         refined.fit(rows, **{**solver, **_class_weight(model, options), **options})

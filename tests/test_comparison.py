@@ -173,3 +173,29 @@ def test_the_table_stands_aligned_in_text_and_page(
     page = found._repr_html_()
     assert "straight &lt;b&gt;" in page
     assert page.count("<tr>") == 3
+
+
+def test_models_of_other_numbers_of_predictors() -> None:
+    """A constant scale is the dispersion: likelihoods, degrees of freedom and AIC agree."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.uniform(-1, 1, 300)})
+    frame["y"] = 100 + 40 * frame.x + 7 * rng.normal(size=300)
+    held_out = frame.assign(y=100 + 40 * frame.x + 7 * rng.normal(size=300))
+    formulas = ("y ~ x", {"loc": "y ~ x", "scale": "~ 1"}, {"loc": "y ~ x", "scale": "~ 1", "nu": "~ 1"})
+    families = ("gaussian", "gaussian", "student_t")
+    models = []
+    for formula, family in zip(formulas, families, strict=True):
+        models.append(ak.AdditiveModel(formula, frame, family=family))
+        models[-1].fit(frame, verbose=0)
+    found = ak.compare(*models).frame
+    assert found.index.tolist()[1] == "loc: y ~ x; scale: ~ 1"
+    assert found["aic"].iloc[1] == pytest.approx(found["aic"].iloc[0], abs=0.1)
+    assert found["log_score"].iloc[1] == pytest.approx(found["log_score"].iloc[0], abs=1e-3)
+    assert found["log_score"].iloc[2] == pytest.approx(found["log_score"].iloc[0], abs=0.02)
+    assert found["deviance_explained"].isna().tolist() == [False, True, True]
+    fresh = ak.compare(*models, data=held_out).frame["log_score"]
+    assert fresh.to_numpy() == pytest.approx(np.full(3, fresh.iloc[0]), abs=0.02)
+    mean, scale = (models[1].predict(held_out, type="parameters")[name] for name in ("loc", "scale"))
+    assert fresh.iloc[1] == pytest.approx(stats.norm.logpdf(held_out.y, mean, scale).mean())
+    with pytest.raises(ak.DataError, match="compared as a whole"):
+        ak.compare(models[0], models[1].parameter("scale"))

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy import stats
 
 from ahofm_keras.decomposition.grids import make_axis, near_data, read_at, with_jumps
-from ahofm_keras.decomposition.names import check_count, check_order, find_subset
+from ahofm_keras.decomposition.names import check_count, check_order, find_subset, name_parameter
 from ahofm_keras.decomposition.parts import NOTHING, Parts
 from ahofm_keras.decomposition.purify import Purification, purify_parts
 from ahofm_keras.decomposition.ranking import over
@@ -44,6 +44,7 @@ class Effect:
         purified: whether what smaller subsets can explain was moved to them.
         atoms: of one feature, the effect at the values that have a function of their own, beside which
             an even grid stands; None where there are none.
+        parameter: of the family, whose predictor it is a part of; None of a model with one predictor.
     """
 
     label: str
@@ -56,6 +57,7 @@ class Effect:
     categories: tuple[bool, ...]
     purified: bool = False
     atoms: Effect | None = None
+    parameter: str | None = None
 
     @property
     def order(self) -> int:
@@ -81,11 +83,12 @@ class Effect:
             lower, upper = self.band(level)
             frame["se"] = self.se.reshape(-1)
             frame["lower"], frame["upper"] = lower.reshape(-1), upper.reshape(-1)
-        return frame
+        return name_parameter(frame, self.parameter)
 
     def __repr__(self) -> str:
         shape = " x ".join(map(str, self.fit.shape))
-        return f"<Effect {self.label}: {shape} points, share {self.share:.1%}>"
+        on = "" if self.parameter is None else f" on {self.parameter}"
+        return f"<Effect {self.label}{on}: {shape} points, share {self.share:.1%}>"
 
 
 def effect(
@@ -95,6 +98,7 @@ def effect(
     at: Mapping[str, Any] | None = None,
     purify: bool = False,
     data: Any = None,
+    parameter: str | None = None,
 ) -> Effect:
     """The effect of one feature, a pair, a triple...
 
@@ -106,12 +110,14 @@ def effect(
         purify: whether what smaller subsets can explain of it on the rows, because features are
             correlated, is moved to them; the sum of all effects stays the same.
         data: rows to purify on, by default those of the fit.
+        parameter: of the family whose predictor is read, by default the first; only models with several
+            predictors have a choice.
 
     Raises:
         DataError: an unknown feature, more features than the model's highest order, values that are not
             finite or no levels.
     """
-    parts = Parts(model)
+    parts = Parts(model, parameter)
     subset = find_subset(parts, features)
     check_count("points", points, 2)
     given = read_at(parts, subset, at or {})
@@ -127,6 +133,7 @@ def effects(
     points: int | None = None,
     purify: bool = False,
     data: Any = None,
+    parameter: str | None = None,
 ) -> list[Effect]:
     """Effects of all features and, strongest first, of all pairs that have one.
 
@@ -137,8 +144,10 @@ def effects(
         points: along each axis that is a number.
         purify: see `effect`.
         data: rows to purify on, by default those of the fit.
+        parameter: of the family whose predictor is read, by default the first; only models with several
+            predictors have a choice.
     """
-    parts = Parts(model)
+    parts = Parts(model, parameter)
     if order is not None:
         check_order(parts, order)
     check_count("top", top, 1)
@@ -218,6 +227,7 @@ class _Maker:
             tuple(variable.is_category for variable in variables),
             self.purification is not None,
             None if heaped else self._atoms(subset, share),
+            parts.parameter,
         )
 
     def _atoms(self, subset: Subset, share: float) -> Effect | None:

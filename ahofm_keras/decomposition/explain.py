@@ -36,14 +36,16 @@ class Explanation:
             units of the link. They sum to the link. Where the parts leave the range that they have on
             the training rows, the last one (`HELD`) is what brings their sum back to its end.
         link: the predictor.
-        response: the predicted mean.
-        response_label: name of the response.
+        response: the predicted mean, or the value of the parameter whose predictor was taken apart.
+        response_label: name of the response, or of the parameter.
+        parameter: of the family; None of a model with one predictor.
     """
 
     table: pd.DataFrame
     link: float
     response: float
     response_label: str
+    parameter: str | None = None
 
     @property
     def headline(self) -> str:
@@ -58,18 +60,21 @@ class Explanation:
         return f"<p>{html.escape(self.headline)}</p>{table}"
 
 
-def explain(model: AdditiveModel, row: Any, top: int = 5) -> Explanation:
+def explain(model: AdditiveModel, row: Any, top: int = 5, parameter: str | None = None) -> Explanation:
     """Take one prediction apart: intercept, main effects, the largest interactions, the rest.
 
     Args:
         model: fitted.
         row: one row: a dict of values, a row of a data frame (series), or a frame of one row.
         top: how many interactions are shown; those of each order that are not are added up.
+        parameter: of the family whose predictor is read, by default the first; only models with several
+            predictors have a choice.
 
     Raises:
         DataError: several rows, a missing column or value.
     """
-    parts = Parts(model)
+    parts = Parts(model, parameter)
+    model = parts.model
     check_count("top", top, 0, none=False)
     columns = model.read_inputs(row.to_dict() if isinstance(row, pd.Series) else row)
     count = len(next(iter(columns.values())))
@@ -90,7 +95,7 @@ def explain(model: AdditiveModel, row: Any, top: int = 5) -> Explanation:
     table = pd.DataFrame(lines, columns=["part", "value", "order", "contribution"])
     link = float(table["contribution"].sum())
     response = float(model.family.inverse_link(np.asarray(link), np))
-    return Explanation(table, link, response, str(model.response))
+    return Explanation(table, link, response, model.quantity, parts.parameter)
 
 
 def _interaction_lines(

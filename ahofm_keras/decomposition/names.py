@@ -27,6 +27,8 @@ def find_subset(parts: Parts, features: tuple[str, ...]) -> Subset:
     listed = ", ".join(f"`{parts.variables[variable].label}`" for variable in subset)
     if len(set(subset)) < len(subset):
         raise DataError(f"A feature stands twice in {listed}.")
+    if parts.parameter is not None:
+        _check_used(parts, subset)
     if len(subset) > parts.largest_order:
         raise DataError(
             f"The model has interactions of order {parts.largest_order} at most; "
@@ -65,6 +67,27 @@ def _split(name: str, known: dict[str, int], parts: Parts) -> list[str]:
         unknown = next((piece for piece in pieces if piece not in known), name)
         raise unknown_feature(unknown, _labels(parts))
     return result
+
+
+def _check_used(parts: Parts, subset: Subset) -> None:
+    """Raise where a feature is in other predictors of the model only."""
+    missing = [variable for variable in subset if not parts.has((variable,))]
+    if missing:
+        own = [parts.variables[v].label for v in range(len(parts.variables)) if parts.has((v,))]
+        has = f"which has: {_listed(own)}" if own else "which is constant"
+        others = ", ".join(f"`{name}`" for name in parts.model.whole().design.predictors)
+        label = parts.variables[missing[0]].label
+        raise DataError(
+            f"`{label}` is not in the predictor of `{parts.parameter}`, {has}. Name another one with "
+            f"`parameter=`: {others}."
+        )
+
+
+def name_parameter(table: Any, parameter: str | None) -> Any:
+    """A frame or series with the parameter that it is of in `attrs`, where there are several."""
+    if parameter is not None:
+        table.attrs["parameter"] = parameter
+    return table
 
 
 def check_order(parts: Parts, order: Any) -> None:

@@ -38,12 +38,15 @@ def _count_rows(functions: Sequence[np.ndarray]) -> int:
 
 
 class Parts:
-    """The decomposition of one model.
+    """The decomposition of one predictor of a model.
 
     Args:
         model: fitted.
+        parameter: which predictor, see `readable`.
 
     Attributes:
+        model: that predictor, which is the model where it has one.
+        parameter: its name; None where the model has one predictor.
         variables: with the functions that terms have of them.
         margins: of the training data.
         means: of the functions of each variable, `(m,)`.
@@ -52,10 +55,11 @@ class Parts:
         raw_constant: the link where all of them are 0, without the offset.
     """
 
-    def __init__(self, model: AdditiveModel) -> None:
-        check_readable(model)
+    def __init__(self, model: AdditiveModel, parameter: str | None = None) -> None:
+        model = readable(model, parameter)
         assert model.design.margins is not None
         self.model = model
+        self.parameter = model.of_parameter
         self.variables: list[Variable] = model.design.variables()
         self.margins: Margins = model.design.margins
         moments = [_moments(v, m) for v, m in zip(self.variables, self.margins.single, strict=True)]
@@ -273,6 +277,34 @@ class Parts:
         return sum(self.variance_by_order.values())
 
 
+def readable(model: Any, parameter: str | None = None) -> Any:
+    """The predictor of a fitted model that is to be read.
+
+    Args:
+        model: fitted, or a view of one of its predictors.
+        parameter: of the family, by its name or one that other packages have for it; by default the
+            first one.
+
+    Returns:
+        A model of one predictor itself, else the view of the parameter.
+
+    Raises:
+        DataError: not one of our models, one without margins, or without that parameter.
+        NotFittedError: a model that was never fitted.
+    """
+    check_readable(model)
+    return model.parameter(parameter)
+
+
+def predictors_of(model: Any, parameter: str | None = None) -> list[Any]:
+    """The predictor of one parameter, or all of them, each as `readable` gives it."""
+    check_readable(model)
+    names = list(model.design.predictors)
+    return (
+        [readable(model, parameter)] if parameter or len(names) == 1 else [*map(model.parameter, names)]
+    )
+
+
 def check_readable(model: Any) -> None:
     """Raise where there is nothing to read.
 
@@ -282,12 +314,6 @@ def check_readable(model: Any) -> None:
     """
     if not isinstance(model, AdditiveModel | ParameterView):
         raise DataError(f"An `AdditiveModel` is needed. Received: {type(model).__name__}.")
-    if len(model.design.predictors) > 1:
-        listed = ", ".join(f"`{name}`" for name in model.design.predictors)
-        raise DataError(
-            "The model has several predictors, which are read one at a time: "
-            f"`model.parameter(name)`, of {listed}."
-        )
     if not model.is_fitted:
         raise NotFittedError("The model is not fitted: call `model.fit(data)` first.")
     if model.design.margins is None:
@@ -301,11 +327,15 @@ def _moments(variable: Variable, margin: Margin) -> tuple[np.ndarray, np.ndarray
     """Means and covariances of a variable's functions over its margin."""
     if not variable.is_category:
         return margin.mean, margin.covariance
-    levels = np.array(variable.levels, object if isinstance(variable.levels[0], str) else None)
-    functions = variable.functions(levels)
+    functions = variable.functions(level_values(variable))
     mean = function_means(variable, margin)
     centred = functions - mean[:, None]
     return mean, (centred * margin.frequencies) @ centred.T
+
+
+def level_values(variable: Variable) -> np.ndarray:
+    """The levels of a category, as values of its column."""
+    return np.array(variable.levels, object if isinstance(variable.levels[0], str) else None)
 
 
 def _combinations(members: Subset, order: int) -> np.ndarray:

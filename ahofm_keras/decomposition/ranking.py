@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ahofm_keras.decomposition.names import check_count, check_order
+from ahofm_keras.decomposition.names import check_count, check_order, name_parameter
 from ahofm_keras.decomposition.parts import NOTHING, Parts
 from ahofm_keras.decomposition.read_rows import read_rows, row_variances, rows_for
 from ahofm_keras.model import AdditiveModel
@@ -16,7 +16,11 @@ WITHIN, BETWEEN = "covariances within orders", "covariances between orders"
 
 
 def interactions(
-    model: AdditiveModel, order: int = 2, top: int | None = 20, data: Any = None
+    model: AdditiveModel,
+    order: int = 2,
+    top: int | None = 20,
+    data: Any = None,
+    parameter: str | None = None,
 ) -> pd.DataFrame:
     """The strongest interactions of one order.
 
@@ -31,18 +35,20 @@ def interactions(
         top: how many to list, None for all.
         data: rows for the variance over rows; by default those of the fit, as far as the model still
             knows them.
+        parameter: of the family whose predictor is read, by default the first; only models with several
+            predictors have a choice.
 
     Returns:
         One row per subset, strongest first, with `label`, `feature_1` .. `feature_d`, `share`, `sd` (its
         standard deviation in units of the link) and `share_rows` (its variance over rows, over that of
         the link without its offset; missing where there are no rows). `attrs` has the `total` variance,
         the share of the `order` as a whole, and that of `rest`, the subsets of this order that are not
-        listed.
+        listed; with several predictors also the `parameter`.
 
     Raises:
         DataError: an order that the model does not have.
     """
-    parts = Parts(model)
+    parts = Parts(model, parameter)
     check_order(parts, order)
     check_count("top", top, 1)
     subsets = parts.subsets(order)
@@ -57,15 +63,17 @@ def interactions(
     whole = float(over(parts.variance_by_order[order], total))
     rest = max(whole - float(frame["share"].sum()), 0.0)
     frame.attrs |= {"total": total, "order": whole, "rest": rest}
-    return frame
+    return name_parameter(frame, parts.parameter)
 
 
-def shares(model: AdditiveModel, data: Any = None) -> pd.DataFrame:
+def shares(model: AdditiveModel, data: Any = None, parameter: str | None = None) -> pd.DataFrame:
     """How the variance of the link divides into orders: main effects, pairs, triples...
 
     Args:
         model: fitted.
         data: rows for the variance over rows, see `interactions`.
+        parameter: of the family whose predictor is read, by default the first; only models with several
+            predictors have a choice.
 
     Returns:
         One row per order, and two for covariances, with `part`, `subsets` (how many have a share),
@@ -75,14 +83,16 @@ def shares(model: AdditiveModel, data: Any = None) -> pd.DataFrame:
         over that of the link without its offset, and what is missing to 1 are the covariances of parts
         of one order, and those of different orders.
     """
-    parts = Parts(model)
+    parts = Parts(model, parameter)
     total = parts.total_variance
     by_order = {order: parts.subsets(order) for order in range(1, parts.largest_order + 1)}
     frame = pd.DataFrame({"part": [*(f"order {order}" for order in by_order), WITHIN, BETWEEN]})
+    name_parameter(frame, parts.parameter)
     counts = [int(np.sum(parts.variances(s) > NOTHING * total)) for s in by_order.values()]
     frame["subsets"] = [*counts, 0, 0]
     frame["share"] = [*(float(over(v, total)) for v in parts.variance_by_order.values()), 0.0, 0.0]
-    rows = read_rows(parts, data, rows_for(max(map(len, by_order.values()))))
+    most = rows_for(max(map(len, by_order.values()), default=0))
+    rows = read_rows(parts, data, most) if by_order else None
     if rows is None:
         frame["share_rows"] = np.nan
         return frame

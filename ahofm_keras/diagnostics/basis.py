@@ -133,6 +133,8 @@ def _find_uses(model: AdditiveModel) -> list[_Use]:
         )
         for place, feature in zip(variable.places, variable.features, strict=True):
             terms = tuple(term for term in model.design.terms if place in term.features)
+            if not terms:  # another predictor's
+                continue
             edf = max(_degrees_of_freedom(model, term, place) for term in terms)
             largest, distinct = len(feature.eigenvalues) - feature.atoms, feature.distinct
             surfaces = () if variable.is_category else _surfaces(terms, variables)
@@ -141,6 +143,8 @@ def _find_uses(model: AdditiveModel) -> list[_Use]:
             uses.append(_Use(variable, terms, size, largest, edf, has_main, distinct, surfaces, chosen))
         if not variable.features and not variable.is_category:
             terms = tuple(term for term in model.design.terms if _holds(term, variable))
+            if not terms:
+                continue
             size = len(variable.products)
             uses.append(_Use(variable, terms, size, size, float(size)))
     return uses

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ahofm_keras.decomposition.names import check_count
@@ -13,9 +15,12 @@ from ahofm_keras.decomposition.parts import check_readable
 from ahofm_keras.diagnostics.basis import basis_frame
 from ahofm_keras.diagnostics.checked_rows import read_rows
 from ahofm_keras.diagnostics.concurvity import concurvity_frame
+from ahofm_keras.diagnostics.frequencies import frequency_frame
 from ahofm_keras.diagnostics.overall import calibration_frame, expected_spread, overall_frame
-from ahofm_keras.diagnostics.residuals import residual_frame
+from ahofm_keras.diagnostics.residuals import DEVIANCE, residual_frame, score_column
+from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
+from ahofm_keras.model.formulas import formula_text
 
 _SHOWN = 20
 _FINE = "Nothing found that speaks against the model."
@@ -28,16 +33,18 @@ class Check:
     Args:
         formula: of the model.
         family: its name.
-        link: name of the link.
+        link: name of the link, of several predictors of each.
         binary: whether the response is 0 or 1.
+        discrete: whether it is a whole number.
         response: name of the response.
         source: which rows, in words.
         dispersion: of the response, at which residuals are taken.
         seed: of what was drawn.
         residuals: of each row `row`, `fitted` and `observed` response, `link`, the randomised `quantile`
-            residual (standard gaussian where the model is right), the residuals of the `deviance` and of
-            the `response`, `leverage` (missing where the model has no posterior). Its `attrs` count the
-            quantile residuals that were `clipped`.
+            residual (standard gaussian where the model is right), the residuals of the `deviance` (of
+            several predictors `score_loc` and so on: the score of each parameter in standard deviations)
+            and of the `response`, `leverage` (missing where the model has no posterior). Its `attrs`
+            count the quantile residuals that were `clipped`.
         basis: a row per basis: `basis`, `terms` that use it, `k`, `k'` (degrees of freedom it can have),
             `edf` that its terms reach at most, `k_index` and `p_value` as in mgcv's `k.check`, `ok`
             and a `verdict`. Numbers that are linear stand there too; categories have no index.
@@ -46,12 +53,15 @@ class Check:
             fitted function counts.
         tests: a row per check of the whole: `check`, `value`, `expected`, `ok`, `verdict`.
         calibration: mean `observed` and `fitted` response by bins of the fitted one.
+        frequencies: rows by their response, `observed` and `expected`; `low` and `high` are the ends of
+            each bin, both inside of a discrete response.
     """
 
     formula: str
     family: str
     link: str
     binary: bool
+    discrete: bool
     response: str
     source: str
     dispersion: float
@@ -61,6 +71,7 @@ class Check:
     concurvity: pd.DataFrame
     tests: pd.DataFrame
     calibration: pd.DataFrame
+    frequencies: pd.DataFrame
 
     @property
     def verdicts(self) -> list[str]:
@@ -134,26 +145,54 @@ def check(
         []
     """
     check_readable(model)
+    if model.of_parameter is not None:
+        raise DataError(
+            "`check` looks at the whole response, so at all predictors at once: pass the model, not its "
+            f"`{model.of_parameter}`."
+        )
     check_count("seed", seed, 0, none=False)
     rows = read_rows(model, data, y, sample_weight)
-    residuals = residual_frame(model.family, rows, seed)
+    residuals = residual_frame(rows, seed)
     residuals.attrs["spread"] = expected_spread(model, residuals["quantile"].to_numpy())
-    calibration = calibration_frame(model, rows)
+    calibration = calibration_frame(rows)
     return Check(
-        model.formula,
+        formula_text(model),
         model.family.name,
-        model.family.link,
+        ", ".join(link.name for link in model.family.parameters.values()),
         model.family.binary,
+        model.family.discrete,
         str(model.response),
         rows.source,
         rows.dispersion,
         seed,
         residuals,
-        basis_frame(model, rows, residuals["deviance"].to_numpy(), seed),
-        concurvity_frame(model, rows, seed),
+        _of_parameters(
+            model, lambda view, column: basis_frame(view, rows, residuals[column].to_numpy(), seed)
+        ),
+        _of_parameters(model, lambda view, _: concurvity_frame(view, rows, seed)),
         overall_frame(model, rows, residuals, calibration),
         calibration,
+        frequency_frame(rows),
     )
+
+
+def _of_parameters(model: AdditiveModel, read: Callable[[Any, str], pd.DataFrame]) -> pd.DataFrame:
+    """A frame of each predictor, given the column of its residuals; with `parameter` of several."""
+    names = list(model.design.predictors)
+    if len(names) == 1:
+        return read(model, DEVIANCE)
+    frames = [read(model.parameter(name), score_column(name)) for name in names]
+    found = pd.concat([own.assign(parameter=name) for name, own in zip(names, frames, strict=True)])
+    found.insert(0, "parameter", found.pop("parameter"))
+    found["verdict"] = [
+        f"Predictor of `{name}`: {text}" if text else ""
+        for name, text in zip(found["parameter"], found["verdict"], strict=True)
+    ]
+    ranges = [own.attrs["random_orders"] for own in frames if "random_orders" in own.attrs]
+    if ranges:
+        low, middle, high = zip(*ranges, strict=True)
+        found.attrs["random_orders"] = min(low), float(np.mean(middle)), max(high)
+    return found.reset_index(drop=True)
 
 
 def _title(text: str, frame: pd.DataFrame) -> str:
@@ -199,7 +238,7 @@ def _number(form: str) -> Any:
 
 def _text(frame: pd.DataFrame) -> str:
     """Aligned for a terminal: names to the left, numbers to the right."""
-    left = ("check", "basis", "terms", "term", "nearest", "")
+    left = ("check", "parameter", "basis", "terms", "term", "nearest", "")
     columns = []
     for name in frame:
         cells = [str(name), *map(str, frame[name])]

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ahofm_keras.errors import AhofmWarning, DataError
+from ahofm_keras.families import Family
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.beside import in_row_order, response_of
-from ahofm_keras.model.predicting import link_given_smoothing
+from ahofm_keras.model.distributional import with_dispersion
+from ahofm_keras.model.predicting import links_given_smoothing
 from ahofm_keras.model.reading import read_weight
 from ahofm_keras.terms import Variable
 from ahofm_keras.terms.margins import Margin
@@ -31,9 +34,9 @@ class CheckedRows:
         source: where they come from, in words.
         trained: whether the model was fitted to them.
         left_out: number of rows that were left out, because their weight is 0.
-        link: predictor `(n,)`.
-        error: its standard errors `(n,)` at the smoothing as it is; None without a posterior.
-        mean: predicted mean `(n,)`.
+        family: of the response.
+        links: each predictor `(n,)`, by parameter of the family.
+        errors: standard errors of each `(n,)` at the smoothing as it is; None without a posterior.
         dispersion: of the response, in its own units.
     """
 
@@ -44,13 +47,66 @@ class CheckedRows:
     source: str
     trained: bool
     left_out: int
-    link: np.ndarray
-    error: np.ndarray | None
-    mean: np.ndarray
+    family: Family
+    links: dict[str, np.ndarray]
+    errors: dict[str, np.ndarray] | None
     dispersion: float
 
     def __len__(self) -> int:
         return len(self.y)
+
+    @property
+    def link(self) -> np.ndarray:
+        """The first predictor."""
+        return next(iter(self.links.values()))
+
+    @cached_property
+    def parameters(self) -> dict[str, np.ndarray]:
+        """Of the response's distribution, at the means of the predictors; the dispersion too."""
+        return with_dispersion(self.family, self.family.inverse_links(self.links), self.own_dispersion)
+
+    @property
+    def own_dispersion(self) -> np.ndarray | float:
+        """Of each row: a weight divides it where the family has one."""
+        return self.dispersion if self.family.dispersion_known else self.dispersion / self.weight
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        """Of each response `(n,)`."""
+        return np.asarray(self.family.mean_of(self.parameters))
+
+    # What was drawn is another number than the response where weights are a part of it, as trials are.
+
+    @cached_property
+    def _drawn(self) -> tuple[Family, np.ndarray]:
+        return self.family.counted(self.y, self.weight)
+
+    @property
+    def drawn(self) -> Family:
+        """The family of what was drawn."""
+        return self._drawn[0]
+
+    @property
+    def drawn_y(self) -> np.ndarray:
+        """What was drawn `(n,)`, such as a number of successes."""
+        return self._drawn[1]
+
+    @cached_property
+    def distribution(self) -> Any:
+        """Of what was drawn in each row, with SciPy's methods."""
+        return self.drawn.distribution_of(self.parameters)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """How often a row counts: by its weight where that says nothing of the distribution."""
+        own = self.family.dispersion_known and self.drawn_y is self.y
+        return self.weight if own else np.ones(len(self))
+
+    @property
+    def variance(self) -> np.ndarray:
+        """Of each response `(n,)`, in its own unit."""
+        unit = 1.0 if self.drawn_y is self.y else self.weight
+        return np.asarray(self.distribution.var()) / unit**2
 
     def take(self, rows: np.ndarray) -> dict[str, np.ndarray]:
         """Raw columns of some of the rows."""
@@ -72,8 +128,7 @@ def read_rows(model: AdditiveModel, data: Any, y: Any, sample_weight: Any) -> Ch
     used = np.flatnonzero(weight > 0)
     columns = {name: values[used] for name, values in columns.items()}
     response, weight = response[used], weight[used]
-    link, error = _predict_link(model, columns)
-    mean = np.asarray(model.family.inverse_link(link, np))
+    links, errors = _predict_links(model, columns)
     return CheckedRows(
         columns,
         response,
@@ -82,10 +137,10 @@ def read_rows(model: AdditiveModel, data: Any, y: Any, sample_weight: Any) -> Ch
         _source(model, data, len(index)),
         data is None,
         len(index) - len(used),
-        link,
-        error,
-        mean,
-        _dispersion(model, response, mean, weight),
+        model.family,
+        links,
+        errors,
+        _dispersion(model, response, links, weight),
     )
 
 
@@ -96,14 +151,14 @@ def quietly_predict(model: AdditiveModel, columns: dict[str, np.ndarray], **kwar
         return model.predict(columns, **kwargs)
 
 
-def _predict_link(
+def _predict_links(
     model: AdditiveModel, columns: dict[str, np.ndarray]
-) -> tuple[np.ndarray, np.ndarray | None]:
-    if not model.has_posterior:
-        return quietly_predict(model, columns, type="link"), None
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray] | None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AhofmWarning)
-        return link_given_smoothing(model, columns)
+        found = links_given_smoothing(model, columns)
+    links = {name: link for name, (link, _) in found.items()}
+    return links, {name: error for name, (_, error) in found.items()} if model.has_posterior else None
 
 
 def rows_outside(model: AdditiveModel, rows: CheckedRows) -> dict[str, int]:
@@ -167,7 +222,9 @@ def _source(model: AdditiveModel, data: Any, count: int) -> str:
     return f"{count:,} training rows"
 
 
-def _dispersion(model: AdditiveModel, y: np.ndarray, mean: np.ndarray, weight: np.ndarray) -> float:
+def _dispersion(
+    model: AdditiveModel, y: np.ndarray, links: dict[str, np.ndarray], weight: np.ndarray
+) -> float:
     """The fit's, else the mean of Pearson's squared residuals on the rows."""
     if model.family.dispersion_known:
         return 1.0
@@ -175,4 +232,5 @@ def _dispersion(model: AdditiveModel, y: np.ndarray, mean: np.ndarray, weight: n
         return float(model.fit_result.dispersion)
     if model.posterior is not None and model.has_posterior:
         return float(model.posterior.dispersion) * model.dispersion_unit
+    mean = model.family.mean_of(model.family.inverse_links(links))
     return float(np.mean(weight * (y - mean) ** 2 / model.family.variance(mean)))

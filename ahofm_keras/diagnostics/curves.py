@@ -13,6 +13,7 @@ _EDGE = 0.005
 _SPAN = 0.4
 _LEAST_ROWS = 20
 _LEVEL = 0.95
+_PIT_BINS = 20
 
 
 def qq_frame(residuals: np.ndarray) -> pd.DataFrame:
@@ -34,15 +35,38 @@ def qq_frame(residuals: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame({"theoretical": middle, "sample": sample, "lower": lower, "upper": upper})
 
 
+def pit_frame(residuals: np.ndarray) -> pd.DataFrame:
+    """Probability integral transforms Phi(r) of quantile residuals, counted in even bins.
+
+    Args:
+        residuals: `(n,)`.
+
+    Returns:
+        A row a bin with `low`, `high`, `rows` and their `density`, which is 1 on average;
+        `attrs["range"]` has the ends between which that of a bin lies in 95 of 100 samples.
+    """
+    n = len(residuals)
+    bins = int(np.clip(n // _LEAST_ROWS, 4, _PIT_BINS))
+    rows, edges = np.histogram(stats.norm.cdf(residuals), np.linspace(0, 1, bins + 1))
+    frame = pd.DataFrame(
+        {"low": edges[:-1], "high": edges[1:], "rows": rows, "density": rows * bins / n}
+    )
+    tails = (1 - _LEVEL) / 2, (1 + _LEVEL) / 2
+    low, high = (float(stats.binom.ppf(tail, n, 1 / bins)) * bins / n for tail in tails)
+    frame.attrs["range"] = low, high
+    return frame
+
+
 def trend_frame(fitted: np.ndarray, residuals: np.ndarray) -> pd.DataFrame:
     """Local straight lines through residuals along the fitted mean, by Cleveland's weights.
 
     Args:
         fitted: `(n,)`.
-        residuals: `(n,)`, of variance 1.
+        residuals: `(n,)`, of one variance.
 
     Returns:
-        One row per point with `fitted`, `trend`, and `reach`: twice the standard error of the trend.
+        One row per point with `fitted`, `trend`, and `reach`: twice the standard error of the trend of
+        residuals of variance 1.
     """
     window = min(len(fitted) - 1, max(int(_SPAN * len(fitted)), _LEAST_ROWS))
     found = []

@@ -12,6 +12,7 @@ from scipy import stats
 from ahofm_keras.decomposition.parts import Parts
 from ahofm_keras.diagnostics.checked_rows import CheckedRows, rows_outside
 from ahofm_keras.model import AdditiveModel
+from ahofm_keras.transforms import evaluate_expression
 
 _BINS = 10
 _LEAST_ROWS_A_BIN = 10
@@ -22,6 +23,7 @@ _LEAST_RANK_CORRELATION = 0.1
 _LEAST_DISPERSION = 0.2
 _LEAST_TAIL = 1.4
 _LEAST_GAP = 0.02
+_LEAST_ZEROS = 0.02
 _LEAST_DISTANCE = 0.05
 # Quantile of Kolmogorov's statistic times the root of n that chance exceeds once in 1000.
 _KOLMOGOROV = 1.95
@@ -45,12 +47,16 @@ def overall_frame(
     The verdict is empty where all is well, and where another one says it already.
     """
     lines: list[Line] = [
-        *_spread_lines(residuals["quantile"].to_numpy(), _bias(model, rows), residuals.attrs["spread"]),
+        *_spread_lines(rows, residuals),
         *_trend_lines(model, residuals),
+        *_feature_lines(model, rows, residuals["quantile"].to_numpy()),
     ]
-    if model.family.dispersion_known and not model.family.binary:
+    family = model.family
+    if family.dispersion_known and len(family.parameters) == 1 and not family.binary:
         lines.append(_dispersion_line(model, rows))
-    if model.family.binary and len(calibration) > 2:
+    if family.discrete and not family.binary:
+        lines.append(_zeros_line(rows))
+    if family.binary and len(calibration) > 2:
         lines.append(_calibration_line(rows, calibration))
     lines += [*_degrees_lines(model, rows), *_rank_lines(model), *_row_lines(model, rows, residuals)]
     if model.fit_result is not None and not model.fit_result.converged:
@@ -59,7 +65,7 @@ def overall_frame(
     return pd.DataFrame(lines, columns=["check", "value", "expected", "ok", "verdict"])
 
 
-def calibration_frame(model: AdditiveModel, rows: CheckedRows) -> pd.DataFrame:
+def calibration_frame(rows: CheckedRows) -> pd.DataFrame:
     """Mean response by bins of the fitted mean.
 
     Returns:
@@ -69,8 +75,7 @@ def calibration_frame(model: AdditiveModel, rows: CheckedRows) -> pd.DataFrame:
     bins = int(np.clip(len(rows) // _LEAST_ROWS_A_BIN, 1, _BINS))
     edges = np.unique(np.quantile(rows.mean, np.linspace(0, 1, bins + 1)[1:-1]))
     place = np.searchsorted(edges, rows.mean, side="right")
-    weight = np.ones(len(rows)) if model.family.dispersion_known else rows.weight
-    variance = rows.dispersion * model.family.variance(rows.mean) / weight
+    variance = rows.variance
     table = pd.DataFrame({"place": place, "fitted": rows.mean, "observed": rows.y, "variance": variance})
     groups = table.groupby("place")
     found = groups[["fitted", "observed"]].mean()
@@ -93,9 +98,10 @@ def expected_spread(model: AdditiveModel, residuals: np.ndarray) -> float:
     return float(np.clip(residuals.std(), least, 1.0))
 
 
-def _spread_lines(residuals: np.ndarray, bias: float, spread: float) -> Iterator[Line]:
+def _spread_lines(rows: CheckedRows, frame: pd.DataFrame) -> Iterator[Line]:
     """Mean, standard deviation, tails and shape of the quantile residuals."""
-    residuals = residuals / spread
+    spread, bias, family = frame.attrs["spread"], _bias(rows), rows.family
+    residuals = frame["quantile"].to_numpy() / spread
     n = len(residuals)
     mean, sd = float(residuals.mean()), float(residuals.std())
     tails = [_tail(residuals, cut) for cut in (2, 3)]
@@ -115,10 +121,14 @@ def _spread_lines(residuals: np.ndarray, bias: float, spread: float) -> Iterator
     yield _line("sd of residuals", sd * spread, f"{spread:.3g}", wrong[1], "" if said else text)
     for cut, (share, expected, heavy) in zip((2, 3), tails, strict=True):
         said = wide_middle or (cut == 2 and tails[1][2])
-        text = f"Heavy tails: {share:.2%} of residuals lie beyond ±{cut}, {expected:.2%} are expected."
+        text = (
+            f"Heavy tails: {share:.2%} of residuals lie beyond ±{cut}, {expected:.2%} are expected."
+            f"{family.remedy('heavy tails')}"
+        )
         yield _line(f"beyond ±{cut}", share, f"{expected:.4f}", heavy, "" if said else text)
     distance = float(stats.kstest(residuals, "norm").statistic)
-    text = "Residuals do not have the shape they should have: another family may fit better."
+    remedy = family.remedy("shape") or " Another family may fit better."
+    text = f"Residuals do not have the shape they should have.{remedy}"
     said = any(wrong[1:]) or (off and biased)
     far = distance > max(_KOLMOGOROV / np.sqrt(n), _LEAST_DISTANCE)
     yield _line("distance from gaussian", distance, "0", far, "" if said else text)
@@ -132,10 +142,11 @@ def _tail(residuals: np.ndarray, cut: int) -> tuple[float, float, bool]:
     return share, expected, share > max(likely, _LEAST_TAIL * expected)
 
 
-def _bias(model: AdditiveModel, rows: CheckedRows) -> float:
+def _bias(rows: CheckedRows) -> float:
     """Mean of Pearson's residuals: response less mean, in standard deviations."""
-    variance = rows.dispersion * np.maximum(model.family.variance(rows.mean), np.finfo(float).tiny)
-    return float(np.mean((rows.y - rows.mean) / np.sqrt(variance)))
+    return float(
+        np.mean((rows.y - rows.mean) / np.sqrt(np.maximum(rows.variance, np.finfo(float).tiny)))
+    )
 
 
 def _middle_spread(residuals: np.ndarray) -> float:
@@ -157,31 +168,63 @@ def _trend_lines(model: AdditiveModel, residuals: pd.DataFrame) -> Iterator[Line
     correlation = float(found.statistic)
     off = abs(correlation) > max(_LEAST_RANK_CORRELATION, _CHANCE / np.sqrt(len(fitted)))
     side = "high" if correlation > 0 else "low"
-    hint = ""
-    if model.family.constant_variance and correlation > 0:
-        hint = " Consider log(y), or another family."
-    text = f"Residuals spread more where fitted values are {side}.{hint}"
+    text = f"Residuals spread more where fitted values are {side}.{model.family.remedy('uneven spread')}"
     yield _line("spread along fitted", correlation, "0", off, text)
+
+
+def _feature_lines(model: AdditiveModel, rows: CheckedRows, residuals: np.ndarray) -> Iterator[Line]:
+    """Whether the residuals' spread changes along the feature where it does so most."""
+    size, found = np.abs(residuals), {}
+    for variable in model.design.variables():
+        if not variable.is_category:
+            values = np.asarray(evaluate_expression(variable.expression, rows.columns))
+            if np.ptp(values) > 0 and np.ptp(size) > 0:
+                found[variable.label] = float(stats.spearmanr(values, size).statistic)
+    if len(size) < 10 or not found:
+        return
+    label = max(found, key=lambda name: abs(found[name]))
+    # As likely as 3 standard errors of one correlation, whatever the number of features.
+    chance = stats.norm.isf(stats.norm.sf(_CHANCE) / len(found)) / np.sqrt(len(size))
+    off = abs(found[label]) > max(_LEAST_RANK_CORRELATION, chance)
+    side = "high" if found[label] > 0 else "low"
+    remedy = model.family.remedy("uneven spread")
+    text = f"Residuals spread more where `{label}` is {side}.{remedy}"
+    yield _line("spread along a feature", found[label], "0", off, text)
 
 
 def _dispersion_line(model: AdditiveModel, rows: CheckedRows) -> Line:
     """Pearson's chi-squared over its degrees of freedom."""
-    family, mean = model.family, np.maximum(rows.mean, np.finfo(float).tiny)
-    statistic = float(np.sum(rows.weight * (rows.y - mean) ** 2 / family.variance(mean)))
-    degrees = float(rows.weight.sum()) - _used_degrees(model, rows)
-    ratio = statistic / max(degrees, 1.0)
+    family, least = model.family, np.finfo(float).tiny
+    squares = (rows.y - rows.mean) ** 2 / np.maximum(rows.variance, least)
+    degrees = float(rows.counts.sum()) - _used_degrees(model, rows)
+    ratio = float(rows.counts @ squares) / max(degrees, 1.0)
     # Var((y - mu)^2 / V) is 2 and the excess kurtosis; tiny means would make that as large as one likes.
-    kurtosis = family.distribution(np.maximum(mean, 1e-3)).stats(moments="k")
-    error = np.sqrt(np.sum(rows.weight**2 * (2 + kurtosis))) / max(degrees, 1.0)
+    kurtosis = rows.drawn.distribution(np.maximum(rows.mean, 1e-3)).stats(moments="k")
+    error = np.sqrt(np.sum(rows.counts**2 * (2 + kurtosis))) / max(degrees, 1.0)
     off = abs(ratio - 1) > max(_CHANCE * error, _LEAST_DISPERSION)
     if ratio > 1:
         text = (
             f"Overdispersed: the variance is about {ratio:.2g} times {family.variance_text}. Standard "
             f"errors are too small by a factor of about {np.sqrt(ratio):.2g}; a feature may be missing."
+            f"{family.remedy('overdispersed')}"
         )
     else:
         text = f"Underdispersed: the variance is about {ratio:.2g} times {family.variance_text}."
+        text += family.remedy("underdispersed")
     return _line("Pearson chi2 / df", ratio, "1", off, text)
+
+
+def _zeros_line(rows: CheckedRows) -> Line:
+    """Rows of 0, beside those that are expected."""
+    chance = rows.distribution.cdf(np.zeros(len(rows)))
+    total = rows.counts.sum()
+    expected = float(rows.counts @ chance / total)
+    error = np.sqrt(rows.counts**2 @ (chance * (1 - chance))) / total
+    share = float(rows.counts @ (rows.drawn_y == 0) / total)
+    off = abs(share - expected) > max(_CHANCE * error, _LEAST_ZEROS)
+    side, kind = ("More", "more zeros") if share > expected else ("Fewer", "fewer zeros")
+    text = f"{side} zeros than the model says: {share:.1%} of the rows, {expected:.1%} are expected."
+    return _line("share of zeros", share, f"{expected:.4f}", off, text + rows.family.remedy(kind))
 
 
 def _used_degrees(model: AdditiveModel, rows: CheckedRows) -> float:
@@ -225,18 +268,21 @@ def _rank_lines(model: AdditiveModel) -> Iterator[Line]:
     """Whether surfaces use all factors that they may have; only the variational solver does without."""
     if model.fit_result is None or model.fit_result.solver != "variational":
         return
-    used = {group.source: len(group.kept) for group in Parts(model).groups}
-    for order in model.design.layout.only.orders:
-        if order.automatic:
-            continue
-        count = used.get(order.key, 0)
-        text = (
-            f"All factors of {order.label} are in use, F = {order.rank}: its surfaces may need more, "
-            'and bands do not hold what is missing. Raise `F`, or let the data choose: `F="auto"`.'
-        )
-        slots = order.rank * model.starts
-        full = count == slots
-        yield _line(f"factors of order {order.order}", count, f"< {slots}", full, text)
+    for name in model.design.predictors:
+        view = model.parameter(name)
+        used = {group.source: len(group.kept) for group in Parts(view).groups}
+        for order in view.design.layout.only.orders:
+            if order.automatic:
+                continue
+            count = used.get(order.key, 0)
+            text = (
+                f"All factors of {order.label} are in use, F = {order.rank}: its surfaces may need "
+                "more, and bands do not hold what is missing. Raise `F`, or let the data choose: "
+                '`F="auto"`.'
+            )
+            slots = order.rank * view.starts
+            full = count == slots
+            yield _line(f"factors of order {order.order}", count, f"< {slots}", full, text)
 
 
 def _row_lines(model: AdditiveModel, rows: CheckedRows, residuals: pd.DataFrame) -> Iterator[Line]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -11,20 +11,22 @@ from scipy import stats
 from ahofm_keras.diagnostics.checked_rows import CheckedRows
 from ahofm_keras.draws import generator
 from ahofm_keras.families import Family
+from ahofm_keras.families.base import Parameters
 
 # Standard deviations; the gaussian distribution function is 0 in float64 a little further out.
 REACH = 37.0
+# The column of the deviance's residuals.
+DEVIANCE = "deviance"
 
 
-def residual_frame(family: Family, rows: CheckedRows, seed: int) -> pd.DataFrame:
+def residual_frame(rows: CheckedRows, seed: int) -> pd.DataFrame:
     """All residuals of all rows.
 
     Args:
-        family: of the response.
         rows: with predictions.
         seed: of the randomisation.
     """
-    quantile, clipped = quantile_residuals(family, rows.y, rows.mean, rows.dispersion, rows.weight, seed)
+    quantile, clipped = quantile_residuals(rows.drawn, rows.drawn_y, rows.parameters, seed)
     frame = pd.DataFrame(
         {
             "row": rows.index,
@@ -32,9 +34,9 @@ def residual_frame(family: Family, rows: CheckedRows, seed: int) -> pd.DataFrame
             "observed": rows.y,
             "link": rows.link,
             "quantile": quantile,
-            "deviance": deviance_residuals(family, rows.y, rows.mean, rows.weight),
+            **parameter_residuals(rows),
             "response": rows.y - rows.mean,
-            "leverage": np.nan if rows.error is None else _leverage(family, rows, rows.error),
+            "leverage": np.nan if rows.errors is None else _leverage(rows, rows.errors),
         }
     )
     frame.attrs["clipped"] = clipped
@@ -42,36 +44,60 @@ def residual_frame(family: Family, rows: CheckedRows, seed: int) -> pd.DataFrame
 
 
 def quantile_residuals(
-    family: Family, y: np.ndarray, mean: np.ndarray, dispersion: float, weight: np.ndarray, seed: int
+    family: Family, y: np.ndarray, parameters: Parameters, seed: int
 ) -> tuple[np.ndarray, int]:
     """Randomised quantile residuals (Dunn & Smyth 1996): gaussian where the model is right.
 
-    r = Phi^-1(u), u = F(y); where the response is a whole number, u is drawn evenly between F(y - 1) and
-    F(y). Above the median the upper tail is computed, whose digits 1 - F would lose.
+    r = Phi^-1(u), u = F(y); where F jumps, at a whole number or an end of the support, u is drawn evenly
+    between the two sides of the jump. Above the median the upper tail is computed, whose digits 1 - F
+    would lose.
 
     Args:
         family: of the response.
         y: response `(n,)`.
-        mean: predicted `(n,)`.
-        dispersion: of the response.
-        weight: `(n,)`; it divides the dispersion, where the family has one.
+        parameters: of its distribution `(n,)`, by name, the dispersion too.
         seed: of the draws.
 
     Returns:
         `(n,)`, and how many of them were clipped to +-`REACH`.
     """
-    own: Any = dispersion if family.dispersion_known else dispersion / weight
-    family, y = family.counted(y, weight)
-    distribution = family.distribution(mean, own)
+    distribution = family.distribution_of(parameters)
     below, above = distribution.cdf(y), distribution.sf(y)
-    if family.discrete:
+    jumps = np.full(len(y), True) if family.discrete else np.isin(y, family.bounds)
+    if jumps.any():
+        before = y - 1 if family.discrete else np.where(jumps, np.nextafter(y, -np.inf), y)
         share = generator(seed, "residuals").uniform(size=len(y))
-        before, after = distribution.cdf(y - 1), distribution.sf(y - 1)
-        below, above = before + share * (below - before), after + share * (above - after)
+        low, high = distribution.cdf(before), distribution.sf(before)
+        below = np.where(jumps, low + share * (below - low), below)
+        above = np.where(jumps, high + share * (above - high), above)
     with np.errstate(divide="ignore"):
         residuals = np.where(below < 0.5, stats.norm.ppf(below), -stats.norm.ppf(above))
     clipped = int(np.sum(np.abs(residuals) > REACH))
     return np.clip(residuals, -REACH, REACH), clipped
+
+
+def parameter_residuals(rows: CheckedRows) -> dict[str, np.ndarray]:
+    """What each predictor should have explained, by the column that holds it.
+
+    Of the only predictor the residuals of the deviance; of several the score of each parameter in
+    standard deviations, (d log p / d parameter) / sqrt(information): mean 0 and variance 1 where the
+    model is right. That of a scale is large where responses are further from their mean than it says.
+    """
+    family = rows.family
+    if len(rows.links) == 1:
+        return {DEVIANCE: deviance_residuals(family, rows.y, rows.mean, rows.weight)}
+    score, information = (
+        method(rows.y, rows.parameters) for method in (family.score, family.information)
+    )
+    return {
+        score_column(name): score[name] / np.sqrt(np.maximum(information[name], np.finfo(float).tiny))
+        for name in rows.links
+    }
+
+
+def score_column(parameter: str) -> str:
+    """The column of the residuals that holds the score of a parameter."""
+    return f"score_{parameter}"
 
 
 def deviance_residuals(
@@ -82,7 +108,18 @@ def deviance_residuals(
     return np.sign(y - mean) * np.sqrt(deviance)
 
 
-def _leverage(family: Family, rows: CheckedRows, error: np.ndarray) -> np.ndarray:
-    """Derivative of a row's fitted value by its response: Var(eta) times the row's information."""
-    variance = rows.dispersion * np.maximum(family.variance(rows.mean), np.finfo(float).tiny)
-    return np.asarray(error**2 * rows.weight * family.slope(rows.link) ** 2 / variance)
+def _leverage(rows: CheckedRows, errors: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Derivative of a row's own prediction by its response: Var(eta) times the row's information.
+
+    Of several predictors the largest.
+    """
+    information = rows.family.information(rows.y, rows.parameters)
+    found = [
+        errors[name] ** 2
+        * rows.weight
+        / rows.dispersion
+        * information[name]
+        * rows.family.parameters[name].derivative(rows.links[name], np) ** 2
+        for name in rows.links
+    ]
+    return np.max(found, axis=0)

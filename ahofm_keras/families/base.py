@@ -17,6 +17,7 @@ from scipy.optimize import brentq, minimize_scalar
 from ahofm_keras.errors import DataError, did_you_mean
 from ahofm_keras.families.crps import numeric_crps
 from ahofm_keras.families.links import LINKS, Link
+from ahofm_keras.families.meanings import meaning_of
 from ahofm_keras.families.predictive import Asked, quantile_by_distribution
 
 Array = Any
@@ -59,8 +60,12 @@ class Family:
         least_slope: slope and variance stay above this in a fit: a row of a mean at the edge of the
             support says nothing. 0 where a row says as much at any mean.
         variance_text: what the variance is by the family, in words.
+        remedies: what `ak.check` may find -> a sentence on the family or formula that allows for it:
+            `"overdispersed"`, `"underdispersed"`, `"more zeros"`, `"fewer zeros"`, `"heavy tails"`,
+            `"uneven spread"`, `"shape"`.
         predicts: what a prediction is, e.g. `"the probability"`.
         result_label: the same before the name of the response, e.g. `"Probability of a 1 in"`.
+        meanings: what parameters are, in words, where that is not what most families mean by the name.
     """
 
     name: ClassVar[str]
@@ -78,8 +83,10 @@ class Family:
     constant_variance: ClassVar[bool] = False
     least_slope: ClassVar[float] = 1e-10
     variance_text: ClassVar[str] = "what the family says"
+    remedies: ClassVar[Mapping[str, str]] = {}
     predicts: ClassVar[str] = "the average"
     result_label: ClassVar[str] = "Predicted"
+    meanings: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, link: str | Mapping[str, str] | None = None) -> None:
         first = next(iter(self.links))
@@ -155,6 +162,10 @@ class Family:
     def own_parameter(self, name: str) -> str | None:
         """The family's own name of a parameter, which other packages may call otherwise."""
         return name if name in self.links else self.aliases.get(name)
+
+    def meaning(self, parameter: str) -> str:
+        """What a parameter is, in words."""
+        return self.meanings.get(parameter) or meaning_of(parameter)
 
     # Links --------------------------------------------------------------------------------------
 
@@ -414,6 +425,14 @@ class Family:
     def advice(self, y: np.ndarray) -> str | None:
         """What to consider where the response can be had, but looks like that of another family."""
         return None
+
+    def remedy(self, trouble: str) -> str:
+        """A sentence on what allows for something that a check found, after a space; or nothing."""
+        found = self.remedies.get(trouble, "")
+        if not found and trouble == "uneven spread" and len(self.parameters) > 1:
+            first, second, *_ = self.parameters
+            found = f"Give `{second}` the terms that `{first}` has."
+        return found and f" {found}"
 
     def average(self, y: np.ndarray) -> float:
         """Of the response."""

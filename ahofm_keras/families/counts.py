@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import inf
 from typing import ClassVar
 
@@ -29,6 +30,11 @@ class Poisson(ExponentialFamily):
     bounds = (0, inf)
     discrete = True
     variance_text = "the mean"
+    remedies: ClassVar[Mapping[str, str]] = {
+        "overdispersed": '`family="negative_binomial"` estimates by how much.',
+        "more zeros": 'Where zeros have a cause of their own: `family="zero_inflated_poisson"`.',
+        "fewer zeros": '`family="hurdle_poisson"` gives zeros a formula of their own.',
+    }
     predicts = "the expected count"
     result_label = "Expected"
 

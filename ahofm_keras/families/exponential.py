@@ -21,6 +21,9 @@ class ExponentialFamily(Family):
         """Half the unit deviance."""
         return self.unit_deviance(y, parameters["mean"], xp) / 2
 
+    def mean_of(self, parameters: Parameters) -> np.ndarray:
+        return np.asarray(parameters["mean"])
+
     def log_constant(self, y: np.ndarray) -> np.ndarray:
         """What SciPy's density at dispersion 1 has besides, where the mean is the response."""
         distribution = self.distribution(y, 1.0)

@@ -36,6 +36,9 @@ class GammaLS(AboveZero):
     name = "gamma_ls"
     links: ClassVar[Links] = {"mean": ("log", "softplus", "identity", "inverse"), "scale": SCALES}
     variance_text = "the square of scale times mean"
+    meanings: ClassVar[Mapping[str, str]] = {
+        "scale": "how far responses spread, as a share of their average (the coefficient of variation)",
+    }
     aliases: ClassVar[Mapping[str, str]] = {
         "mu": "mean",
         "location": "mean",

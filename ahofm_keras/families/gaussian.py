@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -27,6 +28,10 @@ class Gaussian(ExponentialFamily):
     constant_variance = True
     least_slope = 0.0
     with_dispersion = "gaussian_ls"
+    remedies: ClassVar[Mapping[str, str]] = {
+        "heavy tails": '`family="student_t"` has tails of a weight that is estimated.',
+        "uneven spread": 'Consider log(y), or `family="gaussian_ls"`, whose scale has a formula too.',
+    }
 
     def unit_deviance(self, y: Array, mean: Array, xp: Namespace = np) -> Array:
         return (y - mean) ** 2

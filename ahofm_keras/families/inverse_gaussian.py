@@ -56,6 +56,9 @@ class InverseGaussian(AboveZero):
     name = "inverse_gaussian"
     links: ClassVar[Links] = {"mean": ("log", "softplus", "inverse", "inverse_square"), "scale": SCALES}
     variance_text = "scale^2 times the third power of the mean"
+    meanings: ClassVar[Mapping[str, str]] = {
+        "scale": "how much responses vary around their average: twice the scale is twice the variation",
+    }
     aliases: ClassVar[Mapping[str, str]] = {"mu": "mean", "location": "mean", "sigma": "scale"}
 
     def log_density(self, y: Array, parameters: Parameters, xp: Namespace = np) -> Array:

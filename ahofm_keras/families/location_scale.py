@@ -24,6 +24,9 @@ class LocationScale(Family):
 
     links: ClassVar[Links] = {"loc": ("identity", "log", "softplus"), "scale": SCALES}
     support_text = "finite"
+    remedies: ClassVar[Mapping[str, str]] = {
+        "heavy tails": '`family="student_t"` has tails of a weight that is estimated.',
+    }
     least_slope = 1e-150
     aliases: ClassVar[Mapping[str, str]] = {
         "mu": "loc",

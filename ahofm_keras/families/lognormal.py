@@ -26,6 +26,10 @@ class LogNormal(AboveZero):
     name = "lognormal"
     links: ClassVar[Links] = {"loc": ("identity",), "scale": SCALES}
     variance_text = "exp(scale^2) - 1 times the square of the mean"
+    meanings: ClassVar[Mapping[str, str]] = {
+        "loc": "where the middle of the logarithms of the responses lies",
+        "scale": "how far these logarithms spread: 0.1 is about 10 % up or down",
+    }
     aliases: ClassVar[Mapping[str, str]] = {
         "mu": "loc",
         "location": "loc",

@@ -36,7 +36,15 @@ class NegativeBinomial(Counted):
 
     name = "negative_binomial"
     links: ClassVar[Links] = {"mean": MEANS, "dispersion": SCALES}
+    remedies: ClassVar[Mapping[str, str]] = {
+        "more zeros": (
+            'Where zeros have a cause of their own: `family="zero_inflated_negative_binomial"`.'
+        ),
+    }
     variance_text = "mean + dispersion times the square of the mean"
+    meanings: ClassVar[Mapping[str, str]] = {
+        "dispersion": "how much more counts vary than those of a Poisson distribution, which has 0",
+    }
     aliases: ClassVar[Mapping[str, str]] = {
         "mu": "mean",
         "location": "mean",

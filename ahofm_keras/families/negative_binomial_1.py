@@ -31,6 +31,9 @@ class NegativeBinomial1(Counted):
     name = "negative_binomial_1"
     links: ClassVar[Links] = {"mean": MEANS, "dispersion": SCALES}
     variance_text = "1 + dispersion times the mean"
+    meanings: ClassVar[Mapping[str, str]] = {
+        "dispersion": "how much more counts vary than those of a Poisson distribution, which has 0",
+    }
     aliases: ClassVar[Mapping[str, str]] = {
         "mu": "mean",
         "location": "mean",

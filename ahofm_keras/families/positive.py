@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import inf
 from typing import ClassVar
 
@@ -29,6 +30,10 @@ class Gamma(ExponentialFamily):
     bounds = (0, inf)
     dispersion_known = False
     least_slope = 0.0
+    remedies: ClassVar[Mapping[str, str]] = {
+        "heavy tails": '`family="lognormal"` and `family="inverse_gaussian"` have heavier tails.',
+        "uneven spread": '`family="gamma_ls"` has a formula for the relative spread too.',
+    }
     with_dispersion = "gamma_ls"
     result_label = "Expected"
 

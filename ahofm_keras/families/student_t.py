@@ -32,6 +32,7 @@ class StudentT(LocationScale):
         "scale": SCALES,
         "df": ("log_above_2",),
     }
+    remedies: ClassVar[Mapping[str, str]] = {}
     variance_text = "df / (df - 2) times the square of the scale"
     aliases: ClassVar[Mapping[str, str]] = {
         **{

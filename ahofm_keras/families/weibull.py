@@ -33,6 +33,10 @@ class Weibull(AboveZero):
     name = "weibull"
     links: ClassVar[Links] = {"scale": SCALES, "shape": SCALES}
     variance_text = "what scale and shape say"
+    meanings: ClassVar[Mapping[str, str]] = {
+        "scale": "how large responses are: 63 % of them lie below it",
+        "shape": "how even they are: above 1 they gather around a value, below 1 most are small",
+    }
     aliases: ClassVar[Mapping[str, str]] = {
         "mu": "scale",
         "lambda": "scale",

@@ -124,6 +124,13 @@ class ZeroInflatedPoisson(ZeroInflated):
     name = "zero_inflated_poisson"
     links: ClassVar[Links] = {"mean": MEANS, "zero": PROBABILITIES}
     counts: ClassVar[Counted] = PoissonCounts()
+    remedies: ClassVar[Mapping[str, str]] = {
+        "heavy tails": '`family="zero_inflated_negative_binomial"` has counts that vary more.',
+    }
+    meanings: ClassVar[Mapping[str, str]] = {
+        "mean": "the average count, the further zeros left out of account",
+        "zero": "the probability of a further zero, beside those that the counts have anyway",
+    }
     aliases: ClassVar[Mapping[str, str]] = {**_ALIASES, "sigma": "zero"}
 
     def start_values(self, y: np.ndarray, weight: np.ndarray | None = None) -> dict[str, float]:
@@ -176,6 +183,10 @@ class HurdlePoisson(ZeroInflated):
     name = "hurdle_poisson"
     links: ClassVar[Links] = {"mean": MEANS, "zero": PROBABILITIES}
     counts: ClassVar[Counted] = PoissonCounts()
+    meanings: ClassVar[Mapping[str, str]] = {
+        "mean": "the average of the counts before zeros are left out of them",
+        "zero": "the probability of a zero",
+    }
     variance_text = "what the zeros and the counts above 0 say"
     aliases: ClassVar[Mapping[str, str]] = {**_ALIASES, "sigma": "zero"}
 

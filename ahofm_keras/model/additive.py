@@ -18,6 +18,7 @@ from ahofm_keras.model.encoding import Encoder
 from ahofm_keras.model.fit_result import FitResult, Sample
 from ahofm_keras.model.fit_state import FitState
 from ahofm_keras.model.fitting import FitRequest, run_fit
+from ahofm_keras.model.formulas import formula_text
 from ahofm_keras.model.graph import build_graph, build_posteriors
 from ahofm_keras.model.learning import learn_state
 from ahofm_keras.model.methods import ReadingMethods
@@ -419,4 +420,4 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
             return cls(**{key: value for key, value in config.items() if key != "format_version"})
 
     def __repr__(self) -> str:
-        return f"<AdditiveModel {self.family.name}({self.family.link}): {self.formula}>"
+        return f"<AdditiveModel {self.family.name}({self.family.link}): {formula_text(self)}>"

@@ -15,6 +15,10 @@ from ahofm_keras.errors import DataError, did_you_mean
 from ahofm_keras.families import Family, get_family
 from ahofm_keras.penalties import DF_KINDS
 
+# Those of `AdditiveModel` beside formula and data.
+_OF_KERAS = ("trainable", "dtype")
+MODEL_ARGUMENTS = ("family", "df_kind", "extrapolation", "seed", "starts", "name", *_OF_KERAS)
+
 
 def check_order(formula: Any, data: Any, family: Any) -> None:
     """The formula first, then the data with the response among its columns.
@@ -59,9 +63,9 @@ def check_construction(
     check_choice("df_kind", df_kind, DF_KINDS)
     check_choice("extrapolation", extrapolation, EXTRAPOLATIONS)
     check_given(0, seed=seed)
-    known = ("formula", "data", "family", "df_kind", "extrapolation", "seed", "starts", "name")
-    unknown = {key: value for key, value in others.items() if key not in ("trainable", "dtype")}
-    check_unknown(unknown, known, "AdditiveModel()")
+    known = ("formula", "data", *MODEL_ARGUMENTS)
+    unknown = {key: value for key, value in others.items() if key not in _OF_KERAS}
+    check_unknown(unknown, [name for name in known if name not in _OF_KERAS], "AdditiveModel()")
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:

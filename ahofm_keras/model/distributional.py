@@ -93,6 +93,16 @@ class ResponseDistribution:
         return self.family.crps(np.asarray(y, float), self.parameters)
 
 
+def with_dispersion(
+    family: Family, parameters: Mapping[str, np.ndarray], dispersion: Any
+) -> dict[str, np.ndarray]:
+    """Parameters with the dispersion of a family that estimates it beside them."""
+    if family.dispersion_known:
+        return dict(parameters)
+    shape = np.shape(next(iter(parameters.values())))
+    return {**parameters, "dispersion": np.broadcast_to(dispersion, shape)}
+
+
 def check_quantiles(q: Any) -> list[float]:
     """Probabilities between 0 and 1."""
     levels = np.atleast_1d(np.asarray(q, dtype=object))
@@ -120,8 +130,19 @@ def _slices(rows: int) -> Iterator[slice]:
     return (slice(start, start + _ROWS) for start in range(0, rows, _ROWS))
 
 
-def _mixture_quantile(family: Family, links: Mapping[str, Spread], probability: float) -> np.ndarray:
-    weights, components = [], []
+def mixture_components(
+    family: Family, links: Mapping[str, Spread], dispersion: Any = 1.0
+) -> tuple[list[float], list[dict[str, np.ndarray]]]:
+    """Nodes of the posterior of all predictors: weights that sum to 1, and the parameters there.
+
+    Predictors are gaussian and independent; each that is not known has three nodes.
+
+    Args:
+        family: of the response.
+        links: mean and standard deviation of each predictor, by parameter.
+        dispersion: of a family that estimates it.
+    """
+    weights, parameters = [], []
     uncertain = [name for name, (_, spread) in links.items() if np.any(spread > _LEAST_SPREAD)]
     for nodes in product(_RULE, repeat=len(uncertain)):
         at = dict(zip(uncertain, nodes, strict=True))
@@ -130,7 +151,13 @@ def _mixture_quantile(family: Family, links: Mapping[str, Spread], probability: 
             for name, (mean, spread) in links.items()
         }
         weights.append(prod(weight for _, weight in nodes))
-        components.append(family.distribution_of(family.inverse_links(etas)))
+        parameters.append(with_dispersion(family, family.inverse_links(etas), dispersion))
+    return weights, parameters
+
+
+def _mixture_quantile(family: Family, links: Mapping[str, Spread], probability: float) -> np.ndarray:
+    weights, parameters = mixture_components(family, links)
+    components = [family.distribution_of(own) for own in parameters]
     ends = np.array([own.ppf(probability) for own in components])
     low, high = ends.min(axis=0), ends.max(axis=0)
     if family.discrete:

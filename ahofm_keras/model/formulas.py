@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ahofm_keras.errors import DataError, did_you_mean
@@ -60,6 +60,32 @@ def read_formulas(
     return family, found
 
 
+def formula_lines(model: Any) -> list[str]:
+    """The formula of a model, or of one of its predictors; of several `loc: y ~ s(x)`, `scale: ~ 1`."""
+    if isinstance(model.formula, str):
+        return [model.formula]
+    (first, text), *others = model.formula.items()
+    return [f"{first}: {text}", *(f"{name}: {right_side(own)}" for name, own in others)]
+
+
+def formula_text(model: Any) -> str:
+    """The same in one line."""
+    return "; ".join(formula_lines(model))
+
+
+def right_side(formula: str) -> str:
+    """A formula without its response: `~ s(x)`."""
+    return f"~{formula.partition('~')[2]}"
+
+
+def family_with(family: Family, parameters: Iterable[str]) -> Family:
+    """The family, or that with a parameter in the place of its dispersion, where these are asked for."""
+    if not family.with_dispersion or all(family.own_parameter(name) for name in parameters):
+        return family
+    cls = FAMILIES[family.with_dispersion]
+    return cls({next(iter(cls.links)): family.link})
+
+
 def find_response(formula: str | Mapping[str, str], columns: Sequence[Any] | None = None) -> Expression:
     """The response, which one of the formulas has."""
     texts = [formula] if isinstance(formula, str) else list(formula.values())
@@ -89,9 +115,7 @@ def _by_parameter(formula: Mapping[str, str], family: Family) -> tuple[Family, d
             raise DataError(
                 f'The formula of `{name}` must be a text, e.g. "~ s(x1)". Received: {text!r}.'
             )
-    if family.with_dispersion and any(family.own_parameter(name) is None for name in formula):
-        cls = FAMILIES[family.with_dispersion]
-        family = cls({next(iter(cls.links)): family.link})
+    family = family_with(family, formula)
     given: dict[str, str] = {}
     for name, text in formula.items():
         own = family.own_parameter(name)

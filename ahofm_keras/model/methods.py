@@ -14,21 +14,21 @@ class ReadingMethods:
     package when they are called.
     """
 
-    def summary_table(self) -> Any:
+    def summary_table(self, parameter: str | None = None) -> Any:
         """`ak.summary(model)`: coefficients, terms and figures; Keras' own `summary()` prints layers."""
-        return _public("summary")(self)
+        return _public("summary")(self, parameter)
 
-    def coef(self, term: str | None = None, *, interactions: bool = False) -> Any:
+    def coef(self, term: str | None = None, **options: Any) -> Any:
         """`ak.coef(model, ...)`: coefficients in the units of the data."""
-        return _public("coef")(self, term, interactions=interactions)
+        return _public("coef")(self, term, **options)
 
     def effects(self, order: int | None = None, top: int | None = None, **options: Any) -> Any:
         """`ak.effects(model, ...)`: curves and surfaces of the features, strongest first."""
         return _public("effects")(self, order, top, **options)
 
-    def explain(self, row: Any, top: int = 5) -> Any:
+    def explain(self, row: Any, top: int = 5, parameter: str | None = None) -> Any:
         """`ak.explain(model, row)`: one prediction as a sum of contributions."""
-        return _public("explain")(self, row, top)
+        return _public("explain")(self, row, top, parameter)
 
     def plot(self, *features: str, **options: Any) -> Any:
         """`ak.plot(model, ...)`: a page of all effects, or the effect of up to three features."""

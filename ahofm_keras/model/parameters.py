@@ -7,12 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ahofm_keras.errors import DataError, did_you_mean
 from ahofm_keras.families import Family
 from ahofm_keras.families.conditional import Conditional
+from ahofm_keras.intervals import band_of_link
 from ahofm_keras.layers import Posterior, Predictor
+from ahofm_keras.model.arguments import check_choice, check_level
 from ahofm_keras.model.methods import ReadingMethods
+from ahofm_keras.model.predicting import PREDICTION_ROWS, batches_of, terms_frame, with_index
 from ahofm_keras.model.units import Units
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.terms import EncodedRows
@@ -24,7 +28,9 @@ Spread = tuple[np.ndarray, np.ndarray]
 def view_parameter(model: Any, name: str | None) -> Any:
     """The predictor of a parameter; of a model that has one, the model."""
     names = list(model.design.predictors)
-    own = names[0] if name is None else model.family.own_parameter(name)
+    own = (
+        names[0] if name is None else model.family.own_parameter(name) if isinstance(name, str) else None
+    )
     if own not in names:
         listed = ", ".join(f"`{known}`" for known in names)
         raise DataError(
@@ -53,6 +59,54 @@ class ParameterView(ReadingMethods, Units):
         start = model.family.parameters[parameter].inverse(np.asarray(float(layer.shift)), np)
         self.family: Family = Conditional(model.family, parameter, float(start), float(layer.scale))
         self.stop_training = False
+
+    @property
+    def of_parameter(self) -> str:  # type: ignore[override]
+        return self.name
+
+    def whole(self) -> Any:
+        return self.model
+
+    @property
+    def quantity(self) -> str:
+        """What the predictor is transformed to, in words: `scale of y`."""
+        return f"{self.name} of {self.response}"
+
+    def parameter(self, name: str | None = None) -> Any:
+        """This predictor, or another one of the model."""
+        return self if name is None else view_parameter(self.model, name)
+
+    def predict(self, x: Any, *, type: str = "response", interval: float | None = None) -> Any:
+        """The parameter at rows.
+
+        Args:
+            x: data frame or dict of columns.
+            type: `"response"` (the parameter itself), `"link"` (its predictor) or `"terms"`: a frame
+                with a column per term, as of a model with one predictor.
+            interval: level of the credible band; a frame comes back.
+        """
+        check_choice("type", type, ("response", "link", "terms"))
+        if interval is not None:
+            check_level("interval", interval)
+        if interval is not None and (type == "terms" or not self.has_posterior):
+            raise DataError(
+                '`interval` goes with type="response" or type="link", of a model with a posterior.'
+            )
+        rows = self._reader.without_response(x)
+        if type == "terms":
+            batches = batches_of(rows, PREDICTION_ROWS)
+            own = self._outputs.run("terms", batches, self.name) if self.design.terms else {}
+            return with_index(terms_frame(own, self.intercept, len(rows)), x)
+        found = self._outputs.run("links", batches_of(rows, PREDICTION_ROWS))
+        link, error = found[self.name].T
+        if interval is not None:
+            band = band_of_link(link, error, interval)
+            if type == "response":
+                ends = self.family.mean_interval(band["lower"].to_numpy(), band["upper"].to_numpy())
+                value = self.family.inverse_link(link, np)
+                band = pd.DataFrame({self.name: value, "lower": ends[0], "upper": ends[1]})
+            return with_index(band, x)
+        return link if type == "link" else self.family.inverse_link(link, np)
 
     def __getattr__(self, name: str) -> Any:
         # What does not depend on the predictor: response, sample, extrapolation, get_layer, ...

@@ -31,6 +31,7 @@ from ahofm_keras.model.distributional import (
     band_of_parameters,
     check_quantiles,
     mixture_quantile,
+    with_dispersion,
 )
 from ahofm_keras.model.graph import Graph
 from ahofm_keras.model.nuisance import bound_family, with_known_nuisance
@@ -81,19 +82,26 @@ class Outputs:
         """Mean response and predictor."""
         return {"response": self._graph.response, "link": self._graph.link}
 
-    def limit(self) -> dict[str, Any]:
-        """What the limit of the first predictor changes of it, where it has one, in its units."""
-        if self._limit is None:
+    def limit(self, parameter: str | None = None) -> dict[str, Any]:
+        """What the limit of a predictor, by default the first, changes of it, in its units."""
+        found = self._limit if parameter is None else self._graph.limits.get(parameter)
+        if found is None:
             return {}
-        _, tensor = self._limit
-        return {LIMIT: self._in_units(keras.ops.cast(tensor[:, 1], "float64"))}
+        return {LIMIT: self._in_units(keras.ops.cast(found[1][:, 1], "float64"), parameter)}
 
     def links(self) -> dict[str, Any]:
         """All predictors and, after a fit that gives some, their standard errors, by parameter."""
+        return self._links(0)
+
+    def links_given_smoothing(self) -> dict[str, Any]:
+        """The same as if the smoothing were known."""
+        return self._links(1)
+
+    def _links(self, column: int) -> dict[str, Any]:
         found = {name: keras.ops.stack([own, 0 * own]) for name, own in self._graph.links.items()}
         for name, (layer, variances) in self._posteriors.items():
             if layer.is_known:
-                error = keras.ops.sqrt(variances[:, 0]) * self._graph.predictors[name].scale
+                error = keras.ops.sqrt(variances[:, column]) * self._graph.predictors[name].scale
                 found[name] = keras.ops.stack([self._graph.links[name], error])
         return {name: keras.ops.transpose(own) for name, own in found.items()}
 
@@ -102,32 +110,33 @@ class Outputs:
         """Whether the model has more than an intercept and offsets."""
         return bool(self._graph.contributions)
 
-    def terms(self) -> dict[str, Any]:
-        """Contribution of each column of each term, in units of the link."""
+    def terms(self, parameter: str | None = None) -> dict[str, Any]:
+        """Contribution of each column of each term, in units of the link.
+
+        Args:
+            parameter: whose predictor, by default all of a model that has one.
+        """
         columns = {}
-        for term in self._design.terms:
+        for term in (
+            self._design.terms if parameter is None else self._design.predictors[parameter].terms
+        ):
             if term.name not in self._graph.contributions:
                 continue
             tensor = self._graph.contributions[term.name]
             for place, label in enumerate(term.column_labels):
-                columns[label] = self._in_units(keras.ops.cast(tensor[:, place], "float64"))
-        return columns | self.limit()
+                columns[label] = self._in_units(keras.ops.cast(tensor[:, place], "float64"), parameter)
+        return columns | self.limit(parameter)
 
-    def _in_units(self, tensor: Any) -> Any:
+    def _in_units(self, tensor: Any, parameter: str | None = None) -> Any:
         """From the model's own scale to units of the link; reads the weight whenever it is computed."""
-        return keras.ops.multiply(tensor, self._graph.predictor.scale)
+        graph = self._graph
+        layer = graph.predictor if parameter is None else graph.predictors[parameter]
+        return keras.ops.multiply(tensor, layer.scale)
 
     def uncertainty(self) -> dict[str, Any]:
         """Predictor, its standard error, and the dispersion."""
-        return self._uncertainty(0)
-
-    def given_smoothing(self) -> dict[str, Any]:
-        """The same as if the smoothing were known."""
-        return self._uncertainty(1)
-
-    def _uncertainty(self, column: int) -> dict[str, Any]:
         posterior, variances = next(iter(self._posteriors.values()))
-        error = self._in_units(keras.ops.sqrt(variances[:, column]))
+        error = self._in_units(keras.ops.sqrt(variances[:, 0]))
         known = keras.ops.multiply(keras.ops.ones_like(error), posterior.dispersion)
         dispersion = keras.ops.multiply(known, self._graph.predictor.dispersion_unit)
         return {"link": self._graph.link, "link_se": error, "dispersion": dispersion}
@@ -141,9 +150,17 @@ class Outputs:
             **({"uncertainty": self.uncertainty()} if with_uncertainty else {}),
         }
 
-    def run(self, name: str, batches: Iterable[Iterable[Any]]) -> dict[str, np.ndarray]:
-        """`"mean"`, `"terms"`, `"uncertainty"` or `"given_smoothing"` of batches of encoded rows."""
-        run = self._function(name)
+    def run(
+        self, name: str, batches: Iterable[Iterable[Any]], parameter: str | None = None
+    ) -> dict[str, np.ndarray]:
+        """What the method of that name has, `"mean"` or `"links"`, of batches of encoded rows.
+
+        Args:
+            name: of what is wanted.
+            batches: of rows.
+            parameter: whose `"terms"` these are, where there are several predictors.
+        """
+        run = self._function(name, parameter)
         parts = [run(list(encoded)) for encoded in batches]
         if not parts:
             raise DataError("The dataset has no batches.")
@@ -162,13 +179,15 @@ class Outputs:
                 "tails together there."
             )
 
-    def _function(self, name: str) -> Any:
+    def _function(self, name: str, parameter: str | None = None) -> Any:
         """Traced once, for any number of rows: tracing takes longer than a prediction."""
         known = tuple(own.is_known for own, _ in self._posteriors.values())
-        key = name, known, self._in_use()
+        key = name, parameter, known, self._in_use()
         if key not in self._functions:
             encoded = self._graph.encoded
-            function = keras.Function(encoded, getattr(self, name)() | self.limit())
+            chosen = () if parameter is None else (parameter,)
+            outputs = getattr(self, name)(*chosen) | self.limit(*chosen)
+            function = keras.Function(encoded, outputs)
             signature = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in encoded]
             self._functions[key] = tf.function(function, input_signature=[signature])
         return self._functions[key]
@@ -240,11 +259,20 @@ def check_interval(model: Any, type: str, level: Any, method: str, calibration: 
         )
 
 
-def link_given_smoothing(model: Any, x: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Predictor and its standard errors as if the smoothing were known, as leverages have it."""
+def links_with_errors(model: Any, x: Any) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Predictors and their standard errors, by parameter."""
+    return _links(model, x, "links")
+
+
+def links_given_smoothing(model: Any, x: Any) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Predictors and their standard errors as if the smoothing were known, as leverages have it."""
+    return _links(model, x, "links_given_smoothing")
+
+
+def _links(model: Any, x: Any, which: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     rows = batches_of(model._reader.without_response(x), PREDICTION_ROWS)
-    predicted = model._outputs.run("given_smoothing", rows)
-    return predicted["link"], predicted["link_se"]
+    predicted = model._outputs.run(which, rows)
+    return {name: (predicted[name][:, 0], predicted[name][:, 1]) for name in model.design.predictors}
 
 
 def calibration_scores(
@@ -397,8 +425,8 @@ def _predict_distribution(model: Any, request: PredictRequest, predicted: dict[s
     if request.type == "quantile" and len(names) > 1:
         found = np.stack([mixture_quantile(family, links, q) for q in check_quantiles(request.q)], -1)
         return found[:, 0] if np.ndim(request.q) == 0 else found
-    if len(names) == 1 and not family.dispersion_known:
-        parameters["dispersion"] = np.full(len(links[names[0]][0]), dispersion_of(model))
+    if not family.dispersion_known:
+        parameters = with_dispersion(family, parameters, dispersion_of(model))
     if request.type == "parameters":
         return with_index(pd.DataFrame(parameters), request.x)
     family = _family_of_new(model, request, len(links[names[0]][0]))

@@ -15,6 +15,21 @@ class Units:
     """What the layer of a model's first predictor knows of its units."""
 
     _graph: Any
+    response: Any
+    # The parameter whose predictor this is; None of a model that has one predictor or is whole.
+    of_parameter: str | None = None
+
+    def whole(self) -> Any:
+        """The model, of which this may be one predictor.
+
+        No property: Keras saves what the attributes of a model hold, and would not come to an end.
+        """
+        return self
+
+    @property
+    def quantity(self) -> str:
+        """What the predictor is transformed to, in words: the response."""
+        return str(self.response)
 
     @property
     def dispersion_unit(self) -> float:

@@ -1,16 +1,25 @@
-"""The paper's five models, ready-made over the columns of a data frame."""
+"""The paper's five models, ready-made over the columns of a data frame.
+
+Each takes a keyword per further parameter of the family, by its name or one that other packages have
+for it: `True` for the same model, a formula such as `"~ s(x1)"`, or a list of the columns that the same
+model is to have. Parameters without one are constant. `df` is always the smoothing: the degrees of
+freedom of a t distribution are `nu`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ahofm_keras.data import column_names, kind_of, read_columns, type_name
-from ahofm_keras.errors import DataError
+from ahofm_keras.errors import DataError, did_you_mean
+from ahofm_keras.families import Family, get_family
 from ahofm_keras.model.additive import AdditiveModel
+from ahofm_keras.model.arguments import MODEL_ARGUMENTS
+from ahofm_keras.model.formulas import family_with
 from ahofm_keras.transforms import quote_column
 
 
@@ -26,23 +35,28 @@ def gam(
         columns: features, by default all other columns.
         df: degrees of freedom of every smooth.
         k: number of basis functions of every smooth.
-        **kwargs: of `AdditiveModel`, e.g. `family`.
+        **kwargs: of `AdditiveModel`, e.g. `family`; or a further parameter of the family: `True` for the
+            same model, a formula `"~ s(x)"`, or a list of features.
 
     Example:
         >>> import pandas as pd
         >>> frame = pd.DataFrame({"a": range(30), "b": range(30, 60), "y": [1, 2, 4] * 10})
         >>> gam(frame, "y").formula
         'y ~ s(a) + s(b)'
+        >>> gam(frame, "y", ["a"], family="gaussian_ls", scale=["b"]).formula
+        {'loc': 'y ~ s(a)', 'scale': 'y ~ s(b)'}
     """
-    response = _response("gam", data, response)
-    names = _features(data, response, columns)
     arguments = _arguments(df=df, k=k)
-    kinds = {name: kind_of(values) for name, values in read_columns(data, names).items()}
-    terms = [
-        f"s({quote_column(name)}{arguments})" if kinds[name] == "number" else quote_column(name)
-        for name in names
-    ]
-    return AdditiveModel(f"{quote_column(response)} ~ {' + '.join(terms)}", data, **kwargs)
+
+    def right_side(names: list[str]) -> str:
+        kinds = {name: kind_of(values) for name, values in read_columns(data, names).items()}
+        terms = [
+            f"s({quote_column(name)}{arguments})" if kinds[name] == "number" else quote_column(name)
+            for name in names
+        ]
+        return " + ".join(terms)
+
+    return _build("gam", data, response, columns, right_side, kwargs)
 
 
 def fm(
@@ -85,10 +99,70 @@ def _machine(
     options: dict[str, Any],
     kwargs: dict[str, Any],
 ) -> AdditiveModel:
-    response = _response(term, data, response)
-    names = [quote_column(name) for name in _features(data, response, columns)]
-    formula = f"{quote_column(response)} ~ {term}({', '.join(names)}{_arguments(**options)})"
-    return AdditiveModel(formula, data, **kwargs)
+    def right_side(names: list[str]) -> str:
+        return f"{term}({', '.join(map(quote_column, names))}{_arguments(**options)})"
+
+    return _build(term, data, response, columns, right_side, kwargs)
+
+
+def _build(
+    function: str,
+    data: Any,
+    response: Any,
+    columns: Sequence[str] | None,
+    right_side: Callable[[list[str]], str],
+    kwargs: dict[str, Any],
+) -> AdditiveModel:
+    """The model of a formula that is written here, and of those of further parameters.
+
+    Args:
+        function: its name.
+        data: data frame or dict of columns.
+        response: name of the response.
+        columns: features, by default all other columns.
+        right_side: the formula over some features.
+        kwargs: of `AdditiveModel`, and formulas by parameter.
+    """
+    response = _response(function, data, response)
+    text = f"{quote_column(response)} ~ {right_side(_features(data, response, columns))}"
+    asked = {name: kwargs.pop(name) for name in list(kwargs) if name not in MODEL_ARGUMENTS}
+    if not asked:
+        return AdditiveModel(text, data, **kwargs)
+    family = family_with(get_family(kwargs.get("family", "gaussian")), asked)
+    first, *others = family.parameters
+    formulas = {first: text}
+    for name, wanted in asked.items():
+        own = family.own_parameter(name)
+        if own not in others:
+            raise _not_further(function, name, own, family)
+        if own in formulas:
+            raise DataError(f"The parameter `{own}` was given twice, once as `{name}`.")
+        if wanted is True or isinstance(wanted, list | tuple):
+            features = _features(data, response, columns if wanted is True else wanted)
+            formulas[own] = f"~ {right_side(features)}"
+        elif isinstance(wanted, str) and wanted.lstrip().startswith("~"):
+            formulas[own] = wanted
+        elif wanted is not None and wanted is not False:
+            raise DataError(
+                f'`{name}` must be True (the same model), a formula such as "~ s(x1)" or a list of '
+                f"columns. Received: {wanted!r}."
+            )
+    return AdditiveModel(formulas, data, **kwargs)
+
+
+def _not_further(function: str, name: str, own: str | None, family: Family) -> DataError:
+    """The error for a keyword that is no further parameter of the family."""
+    first, *others = family.parameters
+    if own == first:
+        return DataError(
+            f"`{name}` is what `{function}()` models itself, with the features that `columns` names."
+        )
+    hint = did_you_mean(name, [*others, *family.aliases, *MODEL_ARGUMENTS, "columns"])
+    listed = ", ".join(f"`{other}`" for other in others) or "none"
+    return DataError(
+        f"`{function}()` has no argument `{name}`.{hint} Further parameters of the {family.name} "
+        f"family: {listed}."
+    )
 
 
 def _features(data: Any, response: str, columns: Sequence[str] | None) -> list[str]:

@@ -62,6 +62,7 @@ def plot_effect(
     at: Mapping[str, Any] | None = None,
     purify: bool = False,
     data: Any = None,
+    parameter: str | None = None,
 ) -> Any:
     """Draw the effect of one, two or three features.
 
@@ -85,6 +86,8 @@ def plot_effect(
         purify: see `effect`.
         data: rows for rug, residuals or purification, by default those of the fit. A model that was
             loaded has none.
+        parameter: of the family whose predictor is read, by default the first; only models with several
+            predictors have a choice.
 
     Returns:
         The axes; for three features an array of them.
@@ -98,7 +101,7 @@ def plot_effect(
     """
     picture = read_effect(
         source, features, at=at, points=points, log=log, trim=trim, purify=purify, data=data,
-        level=level, rug=rug, residuals=residuals,
+        level=level, rug=rug, residuals=residuals, parameter=parameter,
     )  # fmt: skip
     picture = squeeze(picture)
     order = picture.effect.order
@@ -136,6 +139,7 @@ def effect_data(
     at: Mapping[str, Any] | None = None,
     purify: bool = False,
     data: Any = None,
+    parameter: str | None = None,
 ) -> pd.DataFrame:
     """The data behind `plot_effect`: one row per point of its grid.
 
@@ -149,14 +153,16 @@ def effect_data(
         at: values to draw at.
         purify: see `effect`.
         data: rows to purify on.
+        parameter: of the family.
 
     Returns:
         The features, `fit`; `se`, `lower` and `upper` where the model has a posterior; `near_data`, for
         two features or more, where it is known.
     """
     picture = read_effect(
-        source, features, at=at, points=points, log=log, trim=trim, purify=purify, data=data, level=level
-    )
+        source, features, at=at, points=points, log=log, trim=trim, purify=purify, data=data,
+        level=level, parameter=parameter,
+    )  # fmt: skip
     return effect_frame(picture)
 
 

@@ -31,11 +31,12 @@ def plot(model: Any, *features: str, data: Any = None, **options: Any) -> Any:
         options: with features those of `plot_effect`: `ax`, `level`, `rug`, `residuals`, `mask`, `log`,
             `trim`, `points`, `at`, `purify`. For a page also `figure` (to draw on), `curves` and
             `surfaces`: how many main effects (12) and pairs (6) there are at most; what is left out is
-            named below.
+            named below. Of a model with several predictors `parameter` names the one that is drawn: by
+            default a page has strips for each, and an effect is that on the first.
 
     Returns:
         Axes; an array of them for slices and histories; for a page a dict from labels (`x1`, `x1:x2`,
-        `map`, `triples`) to axes.
+        `map`, `triples`) to axes, of several predictors one by parameter.
 
     Raises:
         DataError: an unknown feature, an order that the model does not have.

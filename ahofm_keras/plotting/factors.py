@@ -40,7 +40,11 @@ _LEVEL_LETTERS = 18
 
 
 def plot_factors(
-    model: AdditiveModel, feature: str, order: int | None = None, axes: Any = None
+    model: AdditiveModel,
+    feature: str,
+    order: int | None = None,
+    axes: Any = None,
+    parameter: str | None = None,
 ) -> np.ndarray:
     """Draw the factors of a feature: one panel per order of each interaction term, one line per factor.
 
@@ -53,6 +57,8 @@ def plot_factors(
         feature: name.
         order: only factors of this order.
         axes: as many axes as there are panels.
+        parameter: of the family whose predictor is read, by default the first; only models with several
+            predictors have a choice.
 
     Returns:
         The axes.
@@ -62,7 +68,7 @@ def plot_factors(
 
     The data behind the picture is `factor_data(model, feature, order)`.
     """
-    frame = factor_data(model, feature, order)
+    frame = factor_data(model, feature, order, parameter)
     panels = list(frame.groupby(["term", "order"], sort=False))
     several_terms = frame["term"].nunique() > 1
     with styled():
@@ -77,7 +83,9 @@ def plot_factors(
     return found
 
 
-def factor_data(model: AdditiveModel, feature: str, order: int | None = None) -> pd.DataFrame:
+def factor_data(
+    model: AdditiveModel, feature: str, order: int | None = None, parameter: str | None = None
+) -> pd.DataFrame:
     """The data behind `plot_factors`.
 
     Returns:
@@ -87,7 +95,7 @@ def factor_data(model: AdditiveModel, feature: str, order: int | None = None) ->
         under the product of the training margins. `attrs` has `switched_off`: how many factors
         of the feature are 0, by term and order.
     """
-    parts = Parts(model)
+    parts = Parts(model, parameter)
     variable = _one(parts, feature)
     if order is not None:
         check_order(parts, order)

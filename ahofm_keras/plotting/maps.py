@@ -10,8 +10,8 @@ from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
 from ahofm_keras.decomposition import Parts
-from ahofm_keras.decomposition.names import check_count
-from ahofm_keras.decomposition.parts import NOTHING
+from ahofm_keras.decomposition.names import check_count, name_parameter
+from ahofm_keras.decomposition.parts import NOTHING, readable
 from ahofm_keras.decomposition.ranking import over
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
@@ -53,7 +53,11 @@ _BARS = 2.4
 
 
 def plot_interaction_map(
-    model: AdditiveModel, axes: Any = None, features: int = 50, triples: int = 10
+    model: AdditiveModel,
+    axes: Any = None,
+    features: int = 50,
+    triples: int = 10,
+    parameter: str | None = None,
 ) -> np.ndarray:
     """Draw a table of all features by all features: shares of pairs, main effects on the diagonal.
 
@@ -67,6 +71,8 @@ def plot_interaction_map(
         axes: one axes for the map, or two: for map and bars.
         features: how many are shown at most; those with the largest shares.
         triples: how many are shown at most; 0 for none.
+        parameter: of the family whose predictor is read, by default the first; only models with several
+            predictors have a choice.
 
     Returns:
         The axes: the map's, and that of the bars where there are triples.
@@ -76,6 +82,7 @@ def plot_interaction_map(
 
     The data behind the map is `interaction_map_data(model)`, that of the bars `triple_data(model)`.
     """
+    model = readable(model, parameter)
     frame = interaction_map_data(model, features)
     check_count("triples", triples, 0, none=False)
     bars = triple_data(model, triples)
@@ -88,12 +95,16 @@ def plot_interaction_map(
     return found
 
 
-def interaction_map_data(model: AdditiveModel, features: int = 50) -> pd.DataFrame:
+def interaction_map_data(
+    model: AdditiveModel, features: int = 50, parameter: str | None = None
+) -> pd.DataFrame:
     """The data behind `plot_interaction_map`.
 
     Args:
         model: fitted.
         features: how many at most.
+        parameter: of the family whose predictor is read, by default the first; only models with several
+            predictors have a choice.
 
     Returns:
         A square frame of shares of the variance of the link, features in the order of the map; 0 where a
@@ -101,7 +112,7 @@ def interaction_map_data(model: AdditiveModel, features: int = 50) -> pd.DataFra
         features and pairs that are not.
     """
     check_count("features", features, 2, none=False)
-    parts = Parts(model)
+    parts = Parts(model, parameter)
     shares = pair_shares(parts)
     if not np.triu(shares, 1).any():
         why = (
@@ -119,7 +130,7 @@ def interaction_map_data(model: AdditiveModel, features: int = 50) -> pd.DataFra
         "left_out": max(_once(shares) - _once(frame.to_numpy()), 0.0),
         "features": len(shares),
     }
-    return frame
+    return name_parameter(frame, parts.parameter)
 
 
 def pair_shares(parts: Parts) -> np.ndarray:
@@ -177,14 +188,14 @@ def _once(shares: np.ndarray) -> float:
     return float(np.triu(shares).sum())
 
 
-def triple_data(model: AdditiveModel, top: int = 10) -> pd.DataFrame:
+def triple_data(model: AdditiveModel, top: int = 10, parameter: str | None = None) -> pd.DataFrame:
     """The data behind the bars beside the map: the strongest triples.
 
     Returns:
         `label`, `feature_1` to `feature_3` and `share`. `attrs` has the number of `others` that have a
         share, and that share, `rest`.
     """
-    parts = Parts(model)
+    parts = Parts(model, parameter)
     if not top or parts.largest_order < 3:
         return pd.DataFrame({"label": [], "share": []})
     subsets = parts.subsets(3)

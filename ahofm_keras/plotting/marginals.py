@@ -54,6 +54,7 @@ def plot_marginals(
     subsets: Iterable[Sequence[str] | str] | None = None,
     lower: bool = False,
     axes: Any = None,
+    parameter: str | None = None,
 ) -> np.ndarray:
     """Draw marginals of the strongest interactions: one row per subset, one column per feature.
 
@@ -73,6 +74,8 @@ def plot_marginals(
         subsets: these instead, e.g. `["x1:x2:x3"]`.
         lower: add the effects of smaller subsets.
         axes: as many axes as there are panels.
+        parameter: of the family whose predictor is read, by default the first; only models with several
+            predictors have a choice.
 
     Returns:
         The axes, `(subsets, features)`.
@@ -82,7 +85,7 @@ def plot_marginals(
 
     The data behind the picture is `marginal_data(...)` with the same arguments.
     """
-    frame = marginal_data(model, order, top, subsets, lower)
+    frame = marginal_data(model, order, top, subsets, lower, parameter)
     rows = list(dict.fromkeys(frame["subset"]))
     columns = list(dict.fromkeys(frame["feature"]))
     with styled():
@@ -122,6 +125,7 @@ def marginal_data(
     top: int = 5,
     subsets: Iterable[Sequence[str] | str] | None = None,
     lower: bool = False,
+    parameter: str | None = None,
 ) -> pd.DataFrame:
     """The data behind `plot_marginals`.
 
@@ -130,7 +134,8 @@ def marginal_data(
         other features `low` (5%), `quarter`, `three_quarters`, `high` (95%). `attrs` has the `shares` of
         the subsets.
     """
-    parts = Parts(model)
+    parts = Parts(model, parameter)
+    model = parts.model
     chosen = _chosen(parts, order, top, subsets)
     used = sorted({v for subset in chosen for v in subset})
     everything = list(range(len(parts.variables)))
@@ -150,7 +155,7 @@ def marginal_data(
         "shares": {parts.label(s): float(over(parts.variance(s), total)) for s in chosen},
         "names": {parts.label(s): [parts.variables[v].label for v in s] for s in chosen},
         "least": Look(spread=float(np.sqrt(total))).least,
-        "unit": link_label(model.family.link, str(model.response)),
+        "unit": link_label(model.family.link, model.quantity),
         "categories": {parts.variables[v].label for v in columns if parts.variables[v].is_category},
         "log": {
             parts.variables[v].label

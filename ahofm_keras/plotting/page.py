@@ -12,9 +12,10 @@ import pandas as pd
 
 from ahofm_keras.decomposition import Parts
 from ahofm_keras.decomposition.names import check_count
-from ahofm_keras.decomposition.parts import NOTHING
+from ahofm_keras.decomposition.parts import NOTHING, predictors_of
 from ahofm_keras.decomposition.ranking import over
 from ahofm_keras.model import AdditiveModel
+from ahofm_keras.model.formulas import formula_lines
 from ahofm_keras.plotting.curves import RUNAWAY, core_of
 from ahofm_keras.plotting.effects import draw_picture
 from ahofm_keras.plotting.levels import lies_flat, needs_rows
@@ -40,6 +41,8 @@ _LARGE_MAP = 6.0
 _CUT = "band leaves the scale"
 MAP, TRIPLES = "map", "triples"
 _HEAD, _FOOT = 0.35, 0.75
+# Inches of a line of small letters.
+_LINE = 0.16
 
 # Axes by label, and notes.
 Drawn = tuple[dict[str, Any], list[str]]
@@ -136,24 +139,45 @@ def plot_page(
     curves: int = 12,
     surfaces: int = 6,
     mask: bool = True,
+    parameter: str | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Draw the page of a model; arguments as `plot`."""
     check_count("curves", curves, 1, none=False)
     check_count("surfaces", surfaces, 0, none=False)
-    chosen = choose(Parts(model), curves, surfaces)
-    main = [read_effect(model, (label,), **options) for label in chosen.main]
-    pairs = [read_effect(model, pair, **{**options, "residuals": False}) for pair in chosen.pairs]
+    views = predictors_of(model, parameter)
+    chapters = [_read_chapter(view, curves, surfaces, mask, options) for view in views]
+    model = model if len(views) > 1 else views[0]
     with styled():
-        return _assemble(model, figure, _sections(model, chosen, main, pairs, mask), chosen)
+        found = _assemble(model, figure, chapters)
+    return _by_parameter(found)
 
 
 def page_data(
-    model: AdditiveModel, curves: int = 12, surfaces: int = 6, **options: Any
-) -> dict[str, pd.DataFrame]:
+    model: AdditiveModel,
+    curves: int = 12,
+    surfaces: int = 6,
+    parameter: str | None = None,
+    **options: Any,
+) -> dict[str, Any]:
     """The data behind the page of a model, by panel; arguments as `plot`."""
     check_count("curves", curves, 1, none=False)
     check_count("surfaces", surfaces, 0, none=False)
+    views = predictors_of(model, parameter)
+    found = {view.of_parameter: _chapter_data(view, curves, surfaces, **options) for view in views}
+    return _by_parameter(found)
+
+
+def _by_parameter(found: dict[str | None, dict[str, Any]]) -> dict[str, Any]:
+    """What belongs to the only predictor, or to all of them by parameter."""
+    if len(found) == 1:
+        return next(iter(found.values()))
+    return {str(parameter): own for parameter, own in found.items()}
+
+
+def _chapter_data(
+    model: AdditiveModel, curves: int, surfaces: int, **options: Any
+) -> dict[str, pd.DataFrame]:
     chosen = choose(Parts(model), curves, surfaces)
     found = {label: effect_frame(read_effect(model, (label,), **options)) for label in chosen.main}
     for pair in chosen.pairs:
@@ -164,6 +188,47 @@ def page_data(
         if len(triples):
             found[TRIPLES] = triples
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class Chapter:
+    """The strips of one predictor.
+
+    Args:
+        parameter: of the family; None where the model has one predictor.
+        sections: its strips.
+        shown: how many curves and surfaces.
+        left_out: what is not shown, in words.
+    """
+
+    parameter: str | None
+    sections: list[Section]
+    shown: tuple[int, int]
+    left_out: list[str]
+
+    @property
+    def heading(self) -> str:
+        """What the titles of its strips begin with."""
+        return "" if self.parameter is None else f"{self.parameter}: "
+
+
+def _read_chapter(
+    model: AdditiveModel, curves: int, surfaces: int, mask: bool, options: dict[str, Any]
+) -> Chapter:
+    parts = Parts(model)
+    chosen = choose(parts, curves, surfaces)
+    main = [read_effect(model, (label,), **options) for label in chosen.main]
+    pairs = [read_effect(model, pair, **{**options, "residuals": False}) for pair in chosen.pairs]
+    left_out = chosen.left_out
+    if not parts.groups:
+        value = model.family.inverse_link(np.asarray(parts.constant), np)
+        left_out = [f"constant, {number(float(value))}"]
+    return Chapter(
+        parts.parameter,
+        _sections(model, chosen, main, pairs, mask),
+        (len(main), len(pairs)),
+        left_out,
+    )
 
 
 def _sections(
@@ -204,32 +269,41 @@ def _rows(count: int, columns: int) -> int:
 
 
 def _assemble(
-    model: AdditiveModel, figure: Any, sections: list[Section], chosen: Choice
-) -> dict[str, Any]:
-    """Strips below each other, the formula above, what was left out and notes below."""
+    model: AdditiveModel, figure: Any, chapters: list[Chapter]
+) -> dict[str | None, dict[str, Any]]:
+    """Strips below each other, the formulas above, what was left out and notes below."""
+    count = len(chapters)
+    formulas = formula_lines(model)
+    formulas[-1] += f"   ({model.family.name})"
+    head, foot = _HEAD + 2 * _LINE * (count - 1), _FOOT + 2 * _LINE * (count - 1)
+    heights = [section.height for chapter in chapters for section in chapter.sections]
     if figure is None:
-        narrow = len(chosen.main) <= 2 and len(chosen.pairs) <= 2
-        height = sum(section.height for section in sections) + _HEAD + _FOOT
-        figure = new_figure((_NARROW if narrow else _WIDTH, height))
+        narrow = all(max(chapter.shown) <= 2 for chapter in chapters)
+        figure = new_figure((_NARROW if narrow else _WIDTH, sum(heights) + head + foot))
     letters = int(figure.bbox.width / figure.dpi * 72 / (LETTER * (SMALL + 0.5)))
-    heights = [section.height for section in sections]
-    strips = figure.subfigures(
-        len(sections) + 2, 1, squeeze=False, height_ratios=[_HEAD, *heights, _FOOT]
-    )[:, 0]
-    title = wrap(f"{model.formula}   ({model.family.name})", letters, 2, separators=r" ,+")
+    strips = figure.subfigures(len(heights) + 2, 1, squeeze=False, height_ratios=[head, *heights, foot])
+    strips = strips[:, 0]
+    title = "\n".join(wrap(text, letters, 2, separators=r" ,+") for text in formulas)
     strips[0].text(0.01, 0.5, title, fontsize=SMALL + 0.5, color=SOFT, va="center")
-    axes: dict[str, Any] = {}
-    notes = list(chosen.left_out)
-    for strip, section in zip(strips[1:-1], sections, strict=True):
-        strip.suptitle(
-            section.title, x=0.01, ha="left", fontsize=TITLE + 1, color=INK, fontweight="bold"
-        )
-        found, own_notes = section.draw(strip)
-        axes |= found
-        notes += own_notes
-    foot = wrap("; ".join(dict.fromkeys(notes)), letters, 4, separators=r" ")
-    strips[-1].text(0.01, 0.95, foot, fontsize=SMALL, color=SOFT, va="top", linespacing=1.3)
+    axes: dict[str | None, dict[str, Any]] = {}
+    notes, rest = [], iter(strips[1:-1])
+    for chapter in chapters:
+        own = axes[chapter.parameter] = {}
+        found_notes = list(chapter.left_out)
+        for section, strip in zip(chapter.sections, rest, strict=False):
+            name_strip(strip, chapter.heading + section.title)
+            found, section_notes = section.draw(strip)
+            own |= found
+            found_notes += section_notes
+        notes += [f"{chapter.heading}{text}" for text in dict.fromkeys(found_notes)]
+    lines = wrap("; ".join(notes), letters, 3 + count, separators=r" ")
+    strips[-1].text(0.01, 0.95, lines, fontsize=SMALL, color=SOFT, va="top", linespacing=1.3)
     return axes
+
+
+def name_strip(strip: Any, title: str) -> None:
+    """The title of a strip."""
+    strip.suptitle(title, x=0.01, ha="left", fontsize=TITLE + 1, color=INK, fontweight="bold")
 
 
 def _shape(count: int, most: int) -> tuple[int, int]:

@@ -56,14 +56,19 @@ def read_effect(
     level: float = 0.95,
     rug: bool = False,
     residuals: bool = False,
+    parameter: str | None = None,
 ) -> Picture:
     """The effect of features of a model, or one that was computed before; arguments as `plot_effect`."""
     check_level("level", level)
     if isinstance(source, Effect):
         _check_alone(features, rug, residuals)
-        return Picture(source, Look(level=level, spread=_spread_behind(source)))
+        if parameter not in (None, source.parameter):
+            raise DataError("An effect is that of one parameter: `parameter` goes with a model.")
+        of = "" if source.parameter is None else f" of {source.parameter}"
+        return Picture(source, Look(f"the link{of}", level=level, spread=_spread_behind(source)))
     check_count("points", points, 2)
-    parts = Parts(source)
+    parts = Parts(source, parameter)
+    source = parts.model
     subset = find_subset(parts, features)
     labels = [parts.variables[v].label for v in subset]
     at = {name: _ascending(values) for name, values in (at or {}).items()}
@@ -130,7 +135,7 @@ def look_of(parts: Parts, subset: tuple[int, ...], grid: Grid, level: float) -> 
         if not parts.variables[v].is_category
     ]
     return Look(
-        unit=link_label(model.family.link, str(model.response)),
+        unit=link_label(model.family.link, model.quantity),
         level=level,
         log=frozenset(name for name, stretch in grid.stretches.items() if stretch.log),
         quantiles=tuple(quantiles),

@@ -22,26 +22,34 @@ _RUG_ROWS = 1000
 _RESIDUAL_ROWS = 3000
 
 
-def rug_data(model: AdditiveModel, *features: str, data: Any = None) -> pd.DataFrame:
+def rug_data(
+    model: AdditiveModel, *features: str, data: Any = None, parameter: str | None = None
+) -> pd.DataFrame:
     """Values of features at rows: what a rug shows.
 
     Args:
         model: fitted.
         features: names.
         data: rows, by default those of the fit, as far as the model still knows them.
+        parameter: of the family whose predictor is read, by default the first; only models with several
+            predictors have a choice.
 
     Raises:
         DataError: an unknown feature; no rows.
     """
-    parts = Parts(model)
-    columns = find_rows(model, data, "A rug")
+    parts = Parts(model, parameter)
+    columns = find_rows(parts.model, data, "A rug")
     assert columns is not None
     variables = [parts.variables[v] for v in find_subset(parts, features)]
     return pd.DataFrame({v.label: _values(v.expression, columns) for v in variables})
 
 
 def residual_data(
-    model: AdditiveModel, feature: str, data: Any = None, purify: bool = False
+    model: AdditiveModel,
+    feature: str,
+    data: Any = None,
+    purify: bool = False,
+    parameter: str | None = None,
 ) -> pd.DataFrame:
     """Partial residuals of a feature: its effect at each row plus what the whole model leaves there.
 
@@ -52,6 +60,8 @@ def residual_data(
         feature: name.
         data: rows with the response, by default those of the fit.
         purify: see `effect`.
+        parameter: of the family whose predictor is read, by default the first; only models with several
+            predictors have a choice.
 
     Returns:
         One row per data row: `value` of the feature, `fit`, `residual`, `partial_residual`: their sum.
@@ -59,7 +69,8 @@ def residual_data(
     Raises:
         DataError: an unknown feature; no rows, or rows without the response.
     """
-    parts = Parts(model)
+    parts = Parts(model, parameter)
+    model = parts.model
     if model.family.nuisance:
         raise DataError(f"Partial residuals of the {model.family.name} family are not there yet.")
     subset = find_subset(parts, (feature,))
@@ -68,7 +79,8 @@ def residual_data(
     columns = find_rows(model, data, "A picture of partial residuals")
     assert columns is not None
     if data is not None:
-        y, _ = model.family.as_weighted(read_response(data, model.response, model.family), None)
+        family = model.whole().family
+        y, _ = family.as_weighted(read_response(data, model.response, family), None)
     else:
         assert model.sample is not None
         y = model.sample.y
@@ -78,12 +90,28 @@ def residual_data(
     fit = parts.evaluate(subset, functions)
     if purify:
         fit = fit + purify_parts(parts, data).evaluate(subset, functions)
-    link = np.asarray(model.predict(dict(columns), type="link"), float)
-    mean = np.asarray(model.family.inverse_link(link, np))
-    residual = (y - mean) / model.family.slope(link)
+    residual = working_residuals(model, columns, y)
     return pd.DataFrame(
         {"value": values, "fit": fit, "residual": residual, "partial_residual": fit + residual}
     )
+
+
+def working_residuals(
+    model: AdditiveModel, columns: Mapping[str, np.ndarray], y: np.ndarray
+) -> np.ndarray:
+    """How far a step of Fisher scoring would move each row: (y - mean) / slope of the mean.
+
+    Args:
+        model: of one predictor, or a view of one of several.
+        columns: raw.
+        y: response.
+    """
+    whole = model.whole()
+    names = list(whole.design.predictors)
+    links = np.asarray(whole.predict(dict(columns), type="link"), float).reshape(len(y), len(names))
+    etas = {name: links[:, place] for place, name in enumerate(names)}
+    name = next(iter(model.design.predictors))
+    return np.asarray(whole.family.working(y, etas)[name][1] - etas[name])
 
 
 def thinned(frame: pd.DataFrame, residuals: bool = False) -> pd.DataFrame:

@@ -10,17 +10,25 @@ from scipy.stats import norm
 
 from ahofm_keras._version import __version__
 from ahofm_keras.decomposition.grids import beside_atoms, with_jumps
-from ahofm_keras.decomposition.parts import Parts
+from ahofm_keras.decomposition.parts import Parts, level_values, predictors_of
 from ahofm_keras.decomposition.uncertainty import Uncertainty
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
+from ahofm_keras.model.formulas import formula_lines, formula_text
 from ahofm_keras.reporting.arithmetic import describe_arithmetic, describe_posterior, has_large_posterior
 from ahofm_keras.reporting.encoding import pack
 from ahofm_keras.reporting.inputs import describe_inputs
 from ahofm_keras.reporting.known_rows import describe_sample, find_known_rows
-from ahofm_keras.reporting.quality import describe_quality, fitted_means
+from ahofm_keras.reporting.outcome import describe_outcome
+from ahofm_keras.reporting.quality import describe_quality
 from ahofm_keras.reporting.ranking import describe_ranking, map_order
-from ahofm_keras.reporting.words import default_title, describe_facts, describe_family, describe_words
+from ahofm_keras.reporting.words import (
+    default_title,
+    describe_facts,
+    describe_family,
+    describe_parameters,
+    describe_words,
+)
 from ahofm_keras.terms import Margin, Variable
 
 # Points of a curve at which its standard error is known: even ones, and every second quantile.
@@ -39,40 +47,56 @@ def collect(
         rows: how many rows enter the page, at most.
         level: of bands and intervals.
     """
-    parts = Parts(model)
+    every = [Parts(view) for view in predictors_of(model)]
+    parts, first = every[0], every[0].model
+    whole = first.whole()
     if not parts.variables:
-        raise DataError(f"`{model.formula}` has no terms, so a page has nothing to show. Add one.")
-    uncertainty = Uncertainty(parts) if model.has_posterior else None
-    known = find_known_rows(model, data)
-    mean = None if known is None else fitted_means(parts, known)
-    ranking = describe_ranking(parts, data)
-    sample = None if known is None or mean is None else describe_sample(parts, known, mean, rows)
+        formula = formula_text(whole)
+        raise DataError(f"`{formula}` has no terms, so a page has nothing to show. Add one.")
+    known = find_known_rows(whole, data)
+    sample = None if known is None else describe_sample(every, known, rows)
+    chapters = [_chapter(own, data) for own in every]
+    several = parts.parameter is not None
     return {
         "title": default_title(parts) if title is None else title,
         "version": __version__,
-        "formula": model.formula,
-        "response": str(model.response),
-        "family": describe_family(model),
-        "words": describe_words(model, ranking),
+        "formula": "\n".join(formula_lines(whole if len(every) > 1 else first)),
+        "response": str(whole.response),
         "facts": describe_facts(parts),
-        "warnings": [] if model.fit_result is None else list(model.fit_result.warnings),
-        "quality": describe_quality(model, known, mean),
+        "warnings": [] if whole.fit_result is None else list(whole.fit_result.warnings),
+        "quality": describe_quality(whole, known),
         "level": level,
         "level_reach": float(norm.ppf((1 + level) / 2)),
+        "occupied": _occupied(parts),
+        "inputs": describe_inputs(parts, None if known is None else known.columns),
+        "sample": sample,
+        "about": describe_parameters(every) if several else None,
+        "outcome": describe_outcome(every, known, level) if len(every) > 1 else None,
+        **chapters[0],
+        "chapters": chapters if len(every) > 1 else [],
+    }
+
+
+def _chapter(parts: Parts, data: Any) -> dict[str, Any]:
+    """What belongs to one predictor."""
+    model = parts.model
+    uncertainty = Uncertainty(parts) if model.has_posterior else None
+    ranking = describe_ranking(parts, data)
+    return {
+        "parameter": parts.parameter,
+        "family": describe_family(model),
+        "words": describe_words(model, ranking),
         "arithmetic": describe_arithmetic(parts),
         "margins": [
             _margin(place, *pair, uncertainty)
             for place, pair in enumerate(zip(parts.variables, parts.margins.single, strict=True))
         ],
-        "occupied": _occupied(parts),
         "posterior": describe_posterior(parts),
         "posterior_left_out": has_large_posterior(parts),
-        "inputs": describe_inputs(parts, None if known is None else known.columns),
         "ranking": ranking,
         # By which effects look large or small; what is left of a model without effects shall look small.
         "spread": max(float(np.sqrt(parts.total_variance)), model.scale / 20),
         "map": map_order(parts),
-        "sample": sample,
     }
 
 
@@ -81,7 +105,7 @@ def _margin(
 ) -> dict[str, Any]:
     """Distribution of a variable, and standard errors of its main effect on a grid."""
     if variable.is_category:
-        grid = np.array(variable.levels, object if isinstance(variable.levels[0], str) else None)
+        grid = level_values(variable)
         entry: dict[str, Any] = {"frequencies": pack(margin.frequencies, "f4")}
     else:
         even = np.linspace(margin.low, margin.high, _EVEN_POINTS)

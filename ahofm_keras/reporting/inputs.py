@@ -117,7 +117,8 @@ def _neutral(parts: Parts, name: str) -> float:
         columns = {other: np.array([value]) for other in parts.model.design.columns}
         offsets = [
             float(np.sum(_evaluate(offset, columns)))
-            for offset in parts.model.design.only.offsets.values()
+            for predictor in parts.model.whole().design.predictors.values()
+            for offset in predictor.offsets.values()
             if name in offset.columns()
         ]
         size = abs(sum(offsets)) if offsets else 1.0 - value

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ahofm_keras.bases import locate_levels
-from ahofm_keras.decomposition.parts import Parts
+from ahofm_keras.decomposition.parts import Parts, predictors_of
+from ahofm_keras.decomposition.read_rows import functions_on
 from ahofm_keras.draws import generator
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.reading import read_response
 from ahofm_keras.reporting.encoding import pack
 from ahofm_keras.reporting.inputs import input_names, levels_of
+
+# Rows whose functions are in memory at once.
+_CHUNK = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,40 +30,72 @@ class KnownRows:
         y: response.
         weight: of each row, or None.
         given: whether the user gave them; else they are those of the fit.
+        links: all predictors, by parameter of the family.
+        mean: fitted response.
     """
 
     columns: Mapping[str, np.ndarray]
     y: np.ndarray
     weight: np.ndarray | None
     given: bool
+    links: dict[str, np.ndarray]
+    mean: np.ndarray
 
     def __len__(self) -> int:
         return len(self.y)
 
 
 def find_known_rows(model: AdditiveModel, data: Any) -> KnownRows | None:
-    """The rows given, else those that the model remembers of its fit, else None."""
+    """The rows given, else those that the model remembers of its fit, else None.
+
+    Args:
+        model: whole.
+        data: rows with their response, or None.
+    """
     if model.family.nuisance:
         return None  # a censored response has no residual
     if data is not None:
         columns = model.read_inputs(data)
         y = read_response(data, model.response, model.family)
-        return KnownRows(columns, *model.family.as_weighted(y, None), True)
+        return _fitted(model, columns, *model.family.as_weighted(y, None), True)
     if model.sample is None:
         return None
-    return KnownRows(model.sample.columns, model.sample.y, model.sample.weight, False)
+    return _fitted(model, model.sample.columns, model.sample.y, model.sample.weight, False)
 
 
-def describe_sample(parts: Parts, rows: KnownRows, mean: np.ndarray, most: int) -> dict[str, Any] | None:
+def _fitted(
+    model: AdditiveModel,
+    columns: Mapping[str, np.ndarray],
+    y: np.ndarray,
+    weight: np.ndarray | None,
+    given: bool,
+) -> KnownRows:
+    """Rows with their fit, in NumPy: a graph would take longer to compile than this to run."""
+    every = [Parts(view) for view in predictors_of(model)]
+    pieces: dict[str, list[np.ndarray]] = {name: [] for name in model.design.predictors}
+    for start in range(0, len(y), _CHUNK):
+        own = {name: values[start : start + _CHUNK] for name, values in columns.items()}
+        functions = functions_on(every[0], own)
+        for parts, (name, predictor) in zip(every, model.design.predictors.items(), strict=True):
+            pieces[name].append(parts.link(functions) + predictor.offset(own))
+    links = {name: np.concatenate(found) for name, found in pieces.items()}
+    parameters = model.family.inverse_links(links)
+    # A family with one parameter has the mean for it, and need not know its distribution.
+    single = next(iter(parameters.values())) if len(parameters) == 1 else None
+    mean = np.asarray(model.family.mean_of(parameters) if single is None else single)
+    return KnownRows(columns, y, weight, given, links, mean)
+
+
+def describe_sample(every: Sequence[Parts], rows: KnownRows, most: int) -> dict[str, Any] | None:
     """Some rows for the page to draw: raw columns in the order of the inputs (levels by their index),
-    response, fitted mean and residual of the link.
+    response, fitted mean and working residuals of each predictor.
 
     Args:
-        parts: of the model.
+        every: parts of each predictor.
         rows: known.
-        mean: fitted, of each row.
         most: how many at most; with 0 no row enters the page.
     """
+    parts = every[0]
     model = parts.model
     indices = {
         name: locate_levels(levels, rows.columns[name])
@@ -74,15 +110,16 @@ def describe_sample(parts: Parts, rows: KnownRows, mean: np.ndarray, most: int) 
         return None
     if len(usable) > most:
         usable = np.sort(generator(0, "rows of a page").choice(usable, most, replace=False))
-    slope = model.family.slope(mean[usable])
-    residual = (rows.y[usable] - mean[usable]) / np.where(slope > 0, slope, 1.0)
+    names = [next(iter(own.model.design.predictors)) for own in every]
+    etas = {name: link[usable] for name, link in rows.links.items()}
+    working = model.whole().family.working(rows.y[usable], etas)
     return {
         "columns": [
             pack(indices[name][usable], "i4") if name in indices else pack(rows.columns[name][usable])
             for name in input_names(parts)
         ],
         "y": pack(rows.y[usable]),
-        "mean": pack(mean[usable], "f4"),
-        "residual": pack(residual, "f4"),
+        "mean": pack(rows.mean[usable], "f4"),
+        "residuals": [pack(working[name][1] - etas[name], "f4") for name in names],
         "given": rows.given,
     }

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ahofm_keras.decomposition.names import check_count
-from ahofm_keras.decomposition.parts import check_readable
+from ahofm_keras.decomposition.parts import check_readable, readable
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.arguments import check_level
@@ -36,6 +36,7 @@ _SCRIPTS = (
     "inputs.js",
     "predict.js",
     "fit.js",
+    "chapters.js",
     "start.js",
 )
 _BOKEH = ("bokeh.min.js", "bokeh-api.min.js")
@@ -49,6 +50,7 @@ def report(
     title: str | None = None,
     rows: int = 400,
     level: float = 0.95,
+    parameter: str | None = None,
 ) -> Path:
     """Write a page that shows a fitted model to people who do not write Python.
 
@@ -65,6 +67,8 @@ def report(
         rows: rows whose values enter the page as points, at most. With 0 it holds no row of the data,
             only quantiles, frequencies and ranges.
         level: of bands and intervals.
+        parameter: of the family, whose predictor alone is shown. By default the page of a model with
+            several predictors has a tab for each.
 
     Returns:
         The path.
@@ -75,6 +79,7 @@ def report(
         ImportError: the extra is not installed.
     """
     check_readable(model)
+    model = model if parameter is None else readable(model, parameter)
     target = _check_path(path)
     _check_arguments(title, rows, level)
     library = _read_bokeh()

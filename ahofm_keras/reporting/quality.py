@@ -7,49 +7,39 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from ahofm_keras.decomposition.parts import Parts
-from ahofm_keras.decomposition.read_rows import functions_on
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.reporting.known_rows import KnownRows
 
 Figure = dict[str, Any]
 
-_CHUNK = 4096
 
-
-def fitted_means(parts: Parts, rows: KnownRows) -> np.ndarray:
-    """Fitted means of rows, in NumPy: a graph would take longer to compile than this to run."""
-    found = []
-    for start in range(0, len(rows), _CHUNK):
-        columns = {name: values[start : start + _CHUNK] for name, values in rows.columns.items()}
-        link = parts.link(functions_on(parts, columns)) + parts.model.design.only.offset(columns)
-        found.append(parts.model.family.inverse_link(link, np))
-    return np.concatenate(found)
-
-
-def describe_quality(
-    model: AdditiveModel, rows: KnownRows | None, mean: np.ndarray | None
-) -> dict[str, Any]:
+def describe_quality(model: AdditiveModel, rows: KnownRows | None) -> dict[str, Any]:
     """Figures with a label and what they mean; on the rows known, else those that the fit left.
 
     Returns:
         `source` (`"given"`, `"fit"`, `"record"` or None), `rows` and `figures`.
     """
-    if rows is not None and mean is not None:
+    if rows is not None:
         source = "given" if rows.given else "fit"
-        return {"source": source, "rows": len(rows), "figures": _measure(model, rows, mean)}
+        return {"source": source, "rows": len(rows), "figures": _measure(model, rows)}
     record = model.fit_result
     if record is None or record.deviance is None or not record.null_deviance:
         return {"source": None, "rows": None, "figures": []}
-    explained = 1 - record.deviance / record.null_deviance
-    return {"source": "record", "rows": record.rows, "figures": [_explained(explained)]}
+    if len(model.design.predictors) > 1:
+        assert record.log_likelihood is not None
+        assert record.rows is not None
+        figures = [_log_score(record.log_likelihood / record.rows)]
+    else:
+        figures = [_explained(1 - record.deviance / record.null_deviance)]
+    return {"source": "record", "rows": record.rows, "figures": figures}
 
 
-def _measure(model: AdditiveModel, rows: KnownRows, mean: np.ndarray) -> list[Figure]:
-    y, family = rows.y, model.family
+def _measure(model: AdditiveModel, rows: KnownRows) -> list[Figure]:
+    y, mean, family = rows.y, rows.mean, model.family
+    several = len(model.design.predictors) > 1
     weight = np.ones(len(y)) if rows.weight is None else rows.weight
     figures = []
-    if np.ptp(y[weight > 0]) > 0:  # else a constant leaves nothing unexplained
+    if np.ptp(y[weight > 0]) > 0 and not several:  # else a constant leaves nothing unexplained
         null = float(family.unit_deviance(y, _null_mean(model, rows), np) @ weight)
         figures.append(_explained(1 - float(family.unit_deviance(y, mean, np) @ weight) / null))
     error = y - mean
@@ -64,10 +54,18 @@ def _measure(model: AdditiveModel, rows: KnownRows, mean: np.ndarray) -> list[Fi
         absolute = float(np.average(np.abs(error), weights=weight))
         figures.append(_figure("MAE", absolute, "mean absolute error"))
     dispersion = _dispersion(model)
-    if dispersion is not None:
+    if several:
+        parameters = family.inverse_links(rows.links)
+        log = family.log_density(y, parameters, np) + family.log_constant(y)
+        figures.append(_log_score(float(np.average(log, weights=weight))))
+    elif dispersion is not None:
         score = family.log_likelihood(y, mean, dispersion, weight) / float(weight.sum())
-        figures.append(_figure("Log score", score, "mean log-likelihood of a row; higher is better"))
+        figures.append(_log_score(score))
     return [figure for figure in figures if figure["value"] is not None]
+
+
+def _log_score(score: float) -> Figure:
+    return _figure("Log score", score, "mean log-likelihood of a row; higher is better")
 
 
 def _null_mean(model: AdditiveModel, rows: KnownRows) -> np.ndarray:

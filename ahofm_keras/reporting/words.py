@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ahofm_keras.decomposition.parts import Parts
-from ahofm_keras.families import LINKS
+from ahofm_keras.families import LINKS, Link
 from ahofm_keras.model import AdditiveModel
 
 _ONE = {1: "a single feature", 2: "a pair", 3: "a triple"}
@@ -33,7 +34,7 @@ def describe_words(model: AdditiveModel, ranking: list[dict[str, Any]]) -> dict[
     """
     return {
         "what": _what(model, ranking),
-        "link": LINKS[model.family.link].sentence,
+        "link": _about_parameter(model, LINKS[model.family.link].sentence),
         "scale": ""
         if model.response.is_column
         else f"Predictions are on the scale of {model.response}, as the formula asks.",
@@ -50,9 +51,53 @@ def describe_family(model: AdditiveModel) -> dict[str, Any]:
         "linear": family.is_linear,
         "result_label": f"{family.result_label} {model.response}",
         "sum_label": link.sum_label,
-        "effect_axis": f"Effect on {link.scale.format(response=model.response)}",
+        "effect_axis": f"Effect on {link.scale.format(response=_quantity(model, link))}",
         "ratio": link.ratio,
     }
+
+
+def describe_parameters(every: Sequence[Parts]) -> dict[str, Any]:
+    """What a model with several predictors is, and each of its parameters, in words.
+
+    Returns:
+        `lead` and `intro`, and one entry per parameter with its `name`, what it `means`, and whether it
+        is `constant`.
+    """
+    whole = every[0].model.whole()
+    names = list(whole.design.predictors)
+    lead = (
+        f"It predicts more than one number: for each row it says how likely every value of "
+        f"{whole.response} is."
+    )
+    intro = (
+        f"That distribution ({whole.family.name.replace('_', ' ')}) has {len(names)} parameters, and "
+        "each of them is a sum of effects of its own. Choose the one that the rest of the page shows."
+    )
+    return {
+        "lead": lead,
+        "intro": intro,
+        "parameters": [
+            {
+                "name": parts.parameter,
+                "means": whole.family.meaning(str(parts.parameter)),
+                "constant": not parts.groups and not parts.model.design.only.offsets,
+            }
+            for parts in every
+        ],
+    }
+
+
+def _about_parameter(model: AdditiveModel, sentence: str) -> str:
+    """What is said of a prediction, said of the parameter that is predicted."""
+    if model.of_parameter is None:
+        return sentence
+    return sentence.replace("the prediction", f"the {model.of_parameter}")
+
+
+def _quantity(model: AdditiveModel, link: Link) -> str:
+    """What a link is taken of: of several words in parentheses."""
+    together = model.of_parameter is None or link.is_identity
+    return model.quantity if together else f"({model.quantity})"
 
 
 def _what(model: AdditiveModel, ranking: list[dict[str, Any]]) -> str:
@@ -74,7 +119,7 @@ def describe_facts(parts: Parts) -> list[dict[str, Any]]:
     model, record = parts.model, parts.model.fit_result
     facts: list[tuple[str, str]] = [
         ("Response", str(model.response)),
-        ("Family", f"{model.family.name}, {model.family.link} link"),
+        ("Family", _family(model)),
         ("Rows of the fit", f"{_rows(model):,}"),
     ]
     if record is not None:
@@ -88,6 +133,14 @@ def describe_facts(parts: Parts) -> list[dict[str, Any]]:
         if record.log_likelihood is not None:
             facts.append(("Log-likelihood of the fit", f"{record.log_likelihood:,.1f}"))
     return [{"label": label, "value": value} for label, value in facts]
+
+
+def _family(model: AdditiveModel) -> str:
+    links = [f"{name}: {link.name}" for name, link in model.whole().family.parameters.items()]
+    several = len(links) > 1
+    return (
+        f"{model.family.name}, {'links ' + ', '.join(links) if several else model.family.link + ' link'}"
+    )
 
 
 def _rows(model: AdditiveModel) -> int:

@@ -169,7 +169,8 @@ class BlockPrior:
     def with_smoothing(self, known: np.ndarray) -> BlockPrior:
         """The prior at parameters that `smoothing` gave."""
         parameters, tied = known.copy(), self.shape.tied
-        with np.errstate(divide="ignore"):
+        # Of what has no prior both are -inf, whose difference is not looked at.
+        with np.errstate(divide="ignore", invalid="ignore"):
             added = known[:, -1] + np.log(tied)
             # Of groups to which tau adds nothing both may be minus infinity.
             gap = np.subtract(added, known[:, 0], where=tied > 0, out=np.zeros(len(known)))

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 from scipy.linalg import block_diag
 
-from ahofm_keras.decomposition.parts import check_readable
+from ahofm_keras.decomposition.names import name_parameter
+from ahofm_keras.decomposition.parts import readable
 from ahofm_keras.errors import DataError, NotFittedError, did_you_mean
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.summaries.linear import LinearCoefficients
@@ -14,7 +15,13 @@ from ahofm_keras.terms import InteractionOrder
 from ahofm_keras.terms.blocks import function_labels
 
 
-def coef(model: AdditiveModel, term: str | None = None, *, interactions: bool = False) -> pd.Series:
+def coef(
+    model: AdditiveModel,
+    term: str | None = None,
+    *,
+    interactions: bool = False,
+    parameter: str | None = None,
+) -> pd.Series:
     """Coefficients in the user's units.
 
     The intercept is the link where all linear columns are 0 and smooths are at their mean, 0. A linear
@@ -31,6 +38,8 @@ def coef(model: AdditiveModel, term: str | None = None, *, interactions: bool = 
         term: label of one term, e.g. `"s(x1)"`, `"ti(x1, x2)"`, `"ahofm(x1, x2)"` or, of one order,
             `"ahofm(x1, x2)[2]"`; by default intercept, linear terms, smooths and tensor products.
         interactions: whether interaction terms are added; without `term` only.
+        parameter: of the family whose predictor is read, by default the first; only models with several
+            predictors have a choice.
 
     Returns:
         A series with a label per coefficient.
@@ -48,17 +57,18 @@ def coef(model: AdditiveModel, term: str | None = None, *, interactions: bool = 
         >>> coef(model).round(1).to_dict()
         {'(Intercept)': 3.0, 'x': 2.0}
     """
-    check_readable(model)
+    model = readable(model, parameter)
     block = LinearCoefficients(model)
     linear, orders = _chosen(model, block, term)
     if term is None and interactions:
         orders = list(model.design.layout.only.orders)
     values = [block.values[linear], *(_factor_coefficients(model, order) for order in orders)]
     labels = [*np.array(block.labels, object)[linear], *_factor_labels(model, orders)]
-    return pd.Series(np.concatenate(values), pd.Index(labels, dtype=object), name="coef")
+    found = pd.Series(np.concatenate(values), pd.Index(labels, dtype=object), name="coef")
+    return name_parameter(found, model.of_parameter)
 
 
-def vcov(model: AdditiveModel, term: str | None = None) -> pd.DataFrame:
+def vcov(model: AdditiveModel, term: str | None = None, *, parameter: str | None = None) -> pd.DataFrame:
     """Posterior covariance of the coefficients, in the order and units of `coef(model, term)`.
 
     Intercept, linear terms, smooths and tensor products have one joint covariance; roots of its diagonal
@@ -73,12 +83,14 @@ def vcov(model: AdditiveModel, term: str | None = None) -> pd.DataFrame:
     Args:
         model: fitted.
         term: label of one term, or of one order of an interaction, as in `coef`.
+        parameter: of the family whose predictor is read, by default the first; only models with several
+            predictors have a choice.
 
     Raises:
         NotFittedError: a model without a posterior.
         DataError: an unknown term.
     """
-    check_readable(model)
+    model = readable(model, parameter)
     if not model.has_posterior:
         raise NotFittedError(
             "The model has no posterior, so its coefficients have no covariance. Fit it on a data "
@@ -89,7 +101,7 @@ def vcov(model: AdditiveModel, term: str | None = None) -> pd.DataFrame:
     parts = [block.covariance[linear, linear]] if len(block.labels[linear]) or not orders else []
     parts += [covariance for order in orders for covariance in _factor_covariances(model, order)]
     labels = pd.Index([*block.labels[linear], *_factor_labels(model, orders)], dtype=object)
-    return pd.DataFrame(block_diag(*parts), labels, labels)
+    return name_parameter(pd.DataFrame(block_diag(*parts), labels, labels), model.of_parameter)
 
 
 def _chosen(

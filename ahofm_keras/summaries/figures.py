@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ahofm_keras.model import AdditiveModel
+from ahofm_keras.model.formulas import formula_text
 
 Figures = dict[str, Any]
 
@@ -27,19 +28,27 @@ def read_figures(model: AdditiveModel) -> Figures:
     """All figures by name; None where they are not known, as after a fit from a dataset."""
     record = model.fit_result
     found: Figures = {
-        "formula": model.formula,
+        "formula": formula_text(model),
         "response": str(model.response),
         "family": model.family.name,
         "link": model.family.link,
+        "several": several_parameters(model),
         **{name: getattr(record, name, None) for name in _OF_THE_RECORD},
         "warnings": () if record is None else tuple(record.warnings),
     }
-    found["deviance_explained"] = _explained(found["deviance"], found["null_deviance"])
+    # Minus twice a log-likelihood has no zero that a share could be taken of.
+    deviances = (None, None) if found["several"] else (found["deviance"], found["null_deviance"])
+    found["deviance_explained"] = _explained(*deviances)
     found["aic"] = _aic(found["log_likelihood"], found["edf"], model.family.dispersion_known)
     found["residual_df"] = None
     if found["rows"] is not None and found["edf"] is not None:
         found["residual_df"] = max(found["rows"] - found["edf"], 1.0)
     return found
+
+
+def several_parameters(model: Any) -> bool:
+    """Whether a model, or the model of a predictor, has more than one predictor."""
+    return model.of_parameter is not None or len(model.design.predictors) > 1
 
 
 def _explained(deviance: float | None, null_deviance: float | None) -> float | None:

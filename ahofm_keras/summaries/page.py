@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
 import pandas as pd
 
 from ahofm_keras.summaries.figures import Figures
+from ahofm_keras.summaries.sections import Section
 from ahofm_keras.summaries.tables import WIDTH, Table
 from ahofm_keras.texts import p_value, plain, short, short_range
 from ahofm_keras.texts import table_number as number
@@ -23,27 +25,61 @@ _ATOMS_OFF = 0.05
 _UNITS = {"variational": "sweeps", "bcd": "sweeps", "adam": "epochs"}
 
 
-def page_text(coefficients: pd.DataFrame, terms: pd.DataFrame, figures: Figures) -> str:
+def page_text(sections: Sequence[Section], figures: Figures) -> str:
     """All of it for a terminal of 100 columns."""
-    head = f"{figures['family']}({figures['link']}), n = {_known(figures['rows'], ',')}"
-    parts = [_wrapped(plain(figures["formula"])) + "\n" + head]
-    parts += [table.to_text() for table in _tables(coefficients, terms, figures)]
+    parts = []
+    for place, section in enumerate(sections):
+        tables = [table.to_text() for table in _tables(section, figures)]
+        formula, rule = _wrapped(plain(section.formula)), _rule(section)
+        if section.parameter is None:
+            parts += [f"{formula}\n{_head(section, figures)}", *tables]
+        else:
+            parts += [] if place else [_head(section, figures)]
+            parts += [f"{rule}\n{formula}", *tables] if section.constant is None else []
+    constants = _constant_table(sections)
+    parts += [constants.to_text()] if constants.rows else []
     parts.append("\n".join(map(_wrapped, _lines(figures))))
-    parts += ["\n".join(_wrapped(f"- {plain(line)}", "  ") for line in _notes(terms, figures))]
+    notes = _notes(sections, figures)
+    parts += ["\n".join(_wrapped(f"- {plain(line)}", "  ") for line in notes)]
     return "\n\n".join(filter(None, parts))
 
 
-def page_html(coefficients: pd.DataFrame, terms: pd.DataFrame, figures: Figures) -> str:
+def page_html(sections: Sequence[Section], figures: Figures) -> str:
     """All of it for a notebook."""
-    head = f"{figures['family']}({figures['link']}), n = {_known(figures['rows'], ',')}"
-    parts = [f"<p><code>{escape(figures['formula'])}</code><br>{escape(head)}</p>"]
-    parts += [table.to_html() for table in _tables(coefficients, terms, figures)]
+    parts = []
+    for place, section in enumerate(sections):
+        tables = [table.to_html() for table in _tables(section, figures)]
+        formula, head = escape(section.formula), escape(_head(section, figures))
+        if section.parameter is None:
+            parts += [f"<p><code>{formula}</code><br>{head}</p>", *tables]
+        else:
+            parts += [] if place else [f"<p>{head}</p>"]
+            title = f"<p><b>{escape(_title(section))}</b><br><code>{formula}</code></p>"
+            parts += [title, *tables] if section.constant is None else []
+    constants = _constant_table(sections)
+    parts += [constants.to_html()] if constants.rows else []
     parts.append(f"<p>{'<br>'.join(map(escape, _lines(figures)))}</p>")
-    notes = "".join(f"<li>{escape(note)}</li>" for note in _notes(terms, figures))
+    notes = "".join(f"<li>{escape(note)}</li>" for note in _notes(sections, figures))
     return "<div>" + "".join(parts) + (f"<ul>{notes}</ul>" if notes else "") + "</div>"
 
 
-def _tables(coefficients: pd.DataFrame, terms: pd.DataFrame, figures: Figures) -> list[Table]:
+def _head(section: Section, figures: Figures) -> str:
+    link = f"({section.link})" if section.parameter is None else ""
+    return f"{figures['family']}{link}, n = {_known(figures['rows'], ',')}"
+
+
+def _title(section: Section) -> str:
+    return f"{section.parameter} ({section.link} link)"
+
+
+def _rule(section: Section) -> str:
+    """The title of a section in a line across the page."""
+    title = f"--- {_title(section)} "
+    return title + "-" * (WIDTH - len(title))
+
+
+def _tables(section: Section, figures: Figures) -> list[Table]:
+    coefficients, terms = section.coefficients, section.terms
     tables = [_coefficient_table(coefficients, figures)] if len(coefficients) else []
     makers = {
         "linear": _linear_table,
@@ -57,6 +93,17 @@ def _tables(coefficients: pd.DataFrame, terms: pd.DataFrame, figures: Figures) -
             tables.append(make(own, figures))
     others = terms[~terms["kind"].isin(list(makers))]
     return [*tables, _other_table(others, figures)] if len(others) else tables
+
+
+def _constant_table(sections: Sequence[Section]) -> Table:
+    """Parameters without terms in their own units."""
+    rows = []
+    for section in sections:
+        if section.constant is not None:
+            value, low, high = (number(own) for own in section.constant)
+            known = section.constant[1] == section.constant[1]
+            rows.append((str(section.parameter), value, f"[{low}, {high}]" if known else _UNKNOWN))
+    return Table("Constant parameters", ("", "estimate", "95 % interval"), tuple(rows))
 
 
 def _coefficient_table(frame: pd.DataFrame, figures: Figures) -> Table:
@@ -185,15 +232,16 @@ def _test(row: Any, figures: Figures) -> tuple[str, str]:
 
 def _lines(figures: Figures) -> list[str]:
     """What there is to say of the fit as a whole."""
-    explained = figures["deviance_explained"]
+    explained, dispersion = figures["deviance_explained"], _figure(figures["dispersion"])
     fit = [
         f"deviance explained {_UNKNOWN if explained is None else percent(explained)}",
         f"log-likelihood {_figure(figures['log_likelihood'], 6)}",
         f"AIC {_figure(figures['aic'], 6)}",
         f"edf {_figure(figures['edf'])}",
-        f"dispersion {'1 (known)' if figures['dispersion_known'] else _figure(figures['dispersion'])}",
+        f"dispersion {'1 (known)' if figures['dispersion_known'] else dispersion}",
     ]
-    return [", ".join(fit), _solver_line(figures)]
+    # Where parameters have predictors of their own there is no deviance to explain, nor a dispersion.
+    return [", ".join(fit[1:-1] if figures["several"] else fit), _solver_line(figures)]
 
 
 def _solver_line(figures: Figures) -> str:
@@ -204,8 +252,9 @@ def _solver_line(figures: Figures) -> str:
     return f"{solver}: {took}, {'converged' if figures['converged'] else 'did NOT converge'}"
 
 
-def _notes(terms: pd.DataFrame, figures: Figures) -> list[str]:
+def _notes(sections: Sequence[Section], figures: Figures) -> list[str]:
     """What a reader must know of the tables."""
+    terms = pd.concat([section.terms for section in sections])
     notes = [f"warning of the fit: {' '.join(text.split())}" for text in figures["warnings"]]
     if not figures["posterior"]:
         notes.append(
@@ -219,18 +268,27 @@ def _notes(terms: pd.DataFrame, figures: Figures) -> list[str]:
         notes.append(text + ".")
     if terms["pruned"].any():
         notes.append("pruned: the fit switched the term off, the data does not ask for it.")
-    for label, order in figures["orders"].items():
-        reached = f"there are interactions up to order {order}" if order > 1 else "no interactions"
-        notes.append(f'{label}: {reached}, as D="auto" lets the data decide.')
-    heaped = terms[terms["atoms"].fillna(0) > 0]
-    if len(heaped):
-        notes.append(_atoms_note(heaped))
+    for section in sections:
+        notes += [f"{section.heading}{text}" for text in _section_notes(section)]
     if figures["weighted"]:
         notes.append("rows had weights.")
-    if figures["shares"] > 0 and abs(figures["shares"] - 1) > _COVARY:
+    return notes
+
+
+def _section_notes(section: Section) -> list[str]:
+    """What a reader must know of the tables of one predictor."""
+    notes = []
+    for label, order in section.orders.items():
+        reached = f"there are interactions up to order {order}" if order > 1 else "no interactions"
+        notes.append(f'{label}: {reached}, as D="auto" lets the data decide.')
+    heaped = section.terms[section.terms["atoms"].fillna(0) > 0]
+    if len(heaped):
+        notes.append(_atoms_note(heaped))
+    shares = section.shares
+    if shares > 0 and abs(shares - 1) > _COVARY:
         notes.append(
-            f"shares sum to {100 * figures['shares']:.1f} %: terms of the same features covary; the "
-            f"covariances make up {100 * (1 - figures['shares']):+.1f} %."
+            f"shares sum to {100 * shares:.1f} %: terms of the same features covary; the "
+            f"covariances make up {100 * (1 - shares):+.1f} %."
         )
     return notes
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
-from ahofm_keras.decomposition.parts import check_readable
+from ahofm_keras.decomposition.parts import predictors_of
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.summaries.figures import Figures, read_figures
-from ahofm_keras.summaries.linear import LinearCoefficients
 from ahofm_keras.summaries.page import page_html, page_text
-from ahofm_keras.summaries.terms import TermRows
-from ahofm_keras.summaries.wald import coefficient_tests
+from ahofm_keras.summaries.sections import Section, read_section
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +18,11 @@ class Summary:
     """A fitted model in tables; prints itself, in a notebook as a page.
 
     Args:
+        sections: one per predictor.
+        figures: of the fit as a whole, by name; None where not known. `orders` has the highest order
+            reached of each term with `D="auto"`.
+
+    Attributes:
         coefficients: a row per parametric coefficient, in the user's units, with `estimate`, `se`,
             `statistic` (t, or z where the dispersion is known) and `p_value`.
         terms: one row per term, of an interaction one per order, labelled as in `predict(type="terms")`:
@@ -39,25 +41,48 @@ class Summary:
             - `statistic`, `ref_df`, `p_value`: an approximate test that it is zero, see `summary`;
             - `k_by_margin`, `df_by_margin`, `lambda_asked_by_margin`, `lambda_by_margin`: of a smooth or
               tensor product a tuple with one figure per margin, in the order of its features.
-        figures: of the fit as a whole, by name; None where not known. `orders` has the highest order
-            reached of each term with `D="auto"`.
+
+            Of several predictors both have the parameter as a first level of their index.
+        constants: a row per parameter without terms, with its `estimate` and the `lower` and `upper` end
+            of its 95 % interval, in its own units; only of models with several predictors.
     """
 
-    coefficients: pd.DataFrame
-    terms: pd.DataFrame
+    sections: tuple[Section, ...]
     figures: Figures
 
+    @property
+    def coefficients(self) -> pd.DataFrame:
+        return self._together("coefficients")
+
+    @property
+    def terms(self) -> pd.DataFrame:
+        return self._together("terms")
+
+    @property
+    def constants(self) -> pd.DataFrame:
+        known = {s.parameter: s.constant for s in self.sections if s.constant is not None}
+        columns = ["estimate", "lower", "upper"]
+        frame = pd.DataFrame(list(known.values()), list(known), columns, float)
+        return frame.rename_axis("parameter")
+
+    def _together(self, what: str) -> pd.DataFrame:
+        if len(self.sections) == 1:
+            frame: pd.DataFrame = getattr(self.sections[0], what)
+            return frame
+        frames = {section.parameter: getattr(section, what) for section in self.sections}
+        return pd.concat({name: own for name, own in frames.items() if len(own)}, names=["parameter"])
+
     def __str__(self) -> str:
-        return page_text(self.coefficients, self.terms, self.figures)
+        return page_text(self.sections, self.figures)
 
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_html_(self) -> str:
-        return page_html(self.coefficients, self.terms, self.figures)
+        return page_html(self.sections, self.figures)
 
 
-def summary(model: AdditiveModel) -> Summary:
+def summary(model: AdditiveModel, parameter: str | None = None) -> Summary:
     """Coefficients, terms and figures of a fitted model, with approximate p-values.
 
     The intercept is that of the model where linear columns are 0 and smooths are centred. Standard
@@ -82,6 +107,8 @@ def summary(model: AdditiveModel) -> Summary:
     Args:
         model: fitted. Without a posterior (a fit from a dataset) there are no standard errors, degrees
             of freedom and tests.
+        parameter: of the family whose predictor alone is summarised, by default all of them, a section
+            each.
 
     Raises:
         NotFittedError: a model that was never fitted.
@@ -95,40 +122,14 @@ def summary(model: AdditiveModel) -> Summary:
         >>> summary(model).terms["kind"].to_dict()
         {'z': 'linear', 's(x)': 'smooth'}
     """
-    check_readable(model)
+    views = predictors_of(model, parameter)
+    model = views[0] if len(views) == 1 else model
     figures = read_figures(model)
     residual_df = None if model.family.dispersion_known else figures["residual_df"]
-    rows = TermRows(model, residual_df, figures["rows"] or model.design.rows)
-    terms = rows.frame()
+    rows = figures["rows"] or model.design.rows
+    sections = tuple(read_section(view, rows, residual_df) for view in views)
     figures["posterior"] = model.has_posterior
     figures["dispersion_known"] = model.family.dispersion_known
-    figures["shares"] = float(terms["share"].sum())
-    figures["orders"] = _orders(model, terms)
-    return Summary(_coefficients(rows.block, model, residual_df), terms, figures)
-
-
-def _orders(model: AdditiveModel, terms: pd.DataFrame) -> dict[str, int]:
-    """The highest order in use, 1 for none, of each term that leaves it to the data."""
-    found: dict[str, int] = {}
-    for term in model.design.only.terms:
-        orders = model.design.layout.only.orders_of(term)
-        if any(order.optional for order in orders):
-            used = (order.order for order in orders if not terms.loc[order.label, "pruned"])
-            found[term.label] = max(used, default=1)
-    return found
-
-
-def _coefficients(
-    block: LinearCoefficients, model: AdditiveModel, residual_df: float | None
-) -> pd.DataFrame:
-    """Intercept and linear terms."""
-    # Inside the model and in the user's units there are as many of these.
-    count = model.design.layout.only.unpenalised
-    estimate = block.values[:count]
-    frame = pd.DataFrame({"estimate": estimate}, pd.Index(block.labels[:count], dtype=object))
-    frame[["se", "statistic", "p_value"]] = np.nan
-    if model.has_posterior:
-        frame["se"] = np.sqrt(np.maximum(block.covariance.diagonal()[:count], 0.0))
-        tests = coefficient_tests(estimate, frame["se"].to_numpy(), residual_df)
-        frame["statistic"], frame["p_value"] = tests
-    return frame.rename_axis("coefficient")
+    figures["shares"] = sections[0].shares
+    figures["orders"] = {label: top for own in sections for label, top in own.orders.items()}
+    return Summary(sections, figures)

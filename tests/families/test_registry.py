@@ -21,7 +21,7 @@ from ahofm_keras.families import (
     get_family,
     register_family,
 )
-from tests.families.cases import ONE, EVERY, OWN, every_link
+from tests.families.cases import EVERY, ONE, OWN, every_link
 
 
 @pytest.fixture

@@ -66,32 +66,34 @@ def repeated(found: Check, times: int) -> Check:
 
 
 @pytest.mark.parametrize("family", ["gaussian", "bernoulli", "gamma"])
-def test_the_page_has_six_panels(family: str) -> None:
+def test_the_page_has_nine_panels(family: str) -> None:
     axes = plot_check(checked(family))
-    assert axes.shape == (2, 3)
+    assert axes.shape == (3, 3)
     axes[0, 0].figure.canvas.draw()
     third = "Calibration" if family == "bernoulli" else "Observed and fitted"
     titles = [
         "Residuals and fitted",
         "Quantiles of residuals",
+        "Probabilities of responses",
+        "Spread and fitted",
         third,
+        "Frequencies",
         "Is k large enough?",
         "Concurvity",
         "Verdict",
     ]
     assert [ax.get_title("left") for ax in axes.flat] == titles
-    assert [ax.get_xscale() for ax in axes[0]] == (
-        ["log", "linear", "log"] if family == "gamma" else ["linear"] * 3
-    )
+    scales = ["log", "linear", "linear", "log", "log", "linear"]
+    assert [ax.get_xscale() for ax in axes[:2].flat] == (scales if family == "gamma" else ["linear"] * 6)
 
 
 def test_axes_of_the_user_are_drawn_into() -> None:
-    figure, axes = mpl.pyplot.subplots(2, 3)
+    figure, axes = mpl.pyplot.subplots(3, 3)
     assert (plot_check(checked("gaussian"), axes) == axes).all()
     assert mpl.pyplot.get_fignums() == [figure.number]
     for panel in PANELS:
         assert panel(checked("gaussian"), axes[0, 0]) is axes[0, 0]
-    with pytest.raises(ak.DataError, match="`axes` must be 6"):
+    with pytest.raises(ak.DataError, match="`axes` must be 9"):
         plot_check(checked("gaussian"), axes[0])
 
 
@@ -207,7 +209,7 @@ def test_many_long_names_are_cut_and_counted() -> None:
     concurvity = found.concurvity.iloc[lines].reset_index(drop=True).assign(term=names)
     axes = plot_check(replace(found, basis=basis, concurvity=concurvity))
     axes[0, 0].figure.canvas.draw()
-    for ax in axes[1, :2]:
+    for ax in axes[2, :2]:
         labels = [label.get_text() for label in ax.get_yticklabels()]
         assert len(labels) == len(set(labels)) == 12
         assert max(map(len, labels)) <= 16
@@ -227,5 +229,5 @@ def test_few_rows_and_no_bases_are_drawn(rows: int) -> None:
     )
     axes = plot_check(small)
     axes[0, 0].figure.canvas.draw()
-    assert "no basis of a number" in texts(axes[1, 0])
-    assert "one term only" in texts(axes[1, 1])
+    assert "no basis of a number" in texts(axes[2, 0])
+    assert "one term only" in texts(axes[2, 1])

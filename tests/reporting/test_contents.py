@@ -152,7 +152,7 @@ def test_rows_in_the_page(fitted: ak.AdditiveModel, frame: pd.DataFrame) -> None
     places = [int(np.flatnonzero(frame.gaussian == y)[0]) for y in unpack(sample["y"])]
     np.testing.assert_allclose(unpack(sample["mean"]), means[places], rtol=1e-5)
     np.testing.assert_allclose(
-        unpack(sample["residual"]), (frame.gaussian - means).iloc[places], rtol=1e-3, atol=1e-4
+        unpack(sample["residuals"][0]), (frame.gaussian - means).iloc[places], rtol=1e-3, atol=1e-4
     )
 
 

@@ -133,6 +133,11 @@ const INVERSE_LINKS = {
   cloglog: (eta) => -Math.expm1(-Math.exp(clamp(eta, -300, 300))),
   inverse: (eta) => (eta > 0 ? 1 / eta : Infinity),
   sqrt: (eta) => Math.max(eta, 0) ** 2,
+  softplus: (eta) => Math.max(eta, 0) + Math.log1p(Math.exp(-Math.abs(Math.max(eta, -300)))),
+  inverse_square: (eta) => (eta > 0 ? 1 / Math.sqrt(eta) : Infinity),
+  cauchit: (eta) => 0.5 + Math.atan(eta) / Math.PI,
+  log_above_2: (eta) => 2 + Math.exp(clamp(eta, -300, 300)),
+  logit_1_2: (eta) => 1.01 + 0.98 * (1 + Math.tanh(eta / 2)) / 2,
 };
 
 /** The normal distribution function: a series in the middle, a continued fraction in the tails. */
@@ -429,4 +434,43 @@ function project(index, sizes, within) {
     index = Math.floor(index / sizes[a]);
   }
   return within.reduce((sum, a) => sum * sizes[a] + digits[a], 0);
+}
+
+// The response, by all predictors --------------------------------------------------------------------------
+
+/** Cubic through the four points of an even axis that are nearest to x: [first point, weights]. */
+function cubicWeights([low, high, points], x) {
+  if (points < 4) return [0, [1]];
+  const at = ((x - low) / (high - low)) * (points - 1);
+  const first = clamp(Math.floor(at) - 1, 0, points - 4), t = at - first;
+  const weights = [0, 1, 2, 3].map((k) =>
+    [0, 1, 2, 3].reduce((product, j) => (j === k ? product : (product * (t - j)) / (k - j)), 1));
+  return [first, weights];
+}
+
+class Outcome {
+  constructor({ axes, ...tables }) {
+    this.axes = axes;
+    this.tables = Object.fromEntries(Object.entries(tables).map(([name, table]) =>
+      [name, table === null ? null : { log: table.log, values: unpack(table.values) }]));
+  }
+
+  /** Whether the tables reach as far as some predictors. */
+  holds(links) {
+    return this.axes.every(([low, high, points], k) => points === 1 || (links[k] >= low && links[k] <= high));
+  }
+
+  /** `mean`, `lower` or `upper` of the response at predictors; null where it is not known. */
+  at(name, links) {
+    const table = this.tables[name];
+    if (table === null || !this.holds(links)) return null;
+    const along = this.axes.map((axis, k) => cubicWeights(axis, links[k]));
+    const sum = (k, offset) => {
+      if (k === along.length) return table.values[offset];
+      const [first, weights] = along[k];
+      return weights.reduce((total, weight, j) => total + weight * sum(k + 1, offset * this.axes[k][2] + first + j), 0);
+    };
+    const found = sum(0, 0);
+    return table.log ? Math.exp(found) : found;
+  }
 }

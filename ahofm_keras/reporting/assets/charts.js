@@ -175,10 +175,10 @@ function interpolate(xs, ys, x) {
 
 // Rows of the data in the page ----------------------------------------------------------------------------
 
-const sample = contents.sample === null ? null : {
-  columns: contents.sample.columns.map(unpack),
-  y: unpack(contents.sample.y), mean: unpack(contents.sample.mean), residual: unpack(contents.sample.residual),
+const sample = page.sample === null ? null : {
+  columns: page.sample.columns.map(unpack), y: unpack(page.sample.y), mean: unpack(page.sample.mean),
 };
+perChapter(() => { if (sample !== null) sample.residual = unpack(page.sample.residuals[opened]); });
 
 /** Raw values of a row of the data, as a Map. */
 function sampleRow(i) {

@@ -3,7 +3,8 @@
 function showWords() {
   const { words, quality, facts, warnings } = contents;
   write(byId("title"), contents.title);
-  write(byId("what"), [words.what, words.link, words.scale].filter(Boolean).join(" "));
+  const lead = chapters.length > 1 ? [page.about.lead, words.scale] : [words.what, words.link, words.scale];
+  write(byId("what"), lead.filter(Boolean).join(" "));
   const value = (figure) =>
     figure.kind === "percent" ? `${fixed(100 * figure.value, 1, false)} %` : number(figure.value);
   byId("figures").replaceChildren(...quality.figures.map((figure) =>

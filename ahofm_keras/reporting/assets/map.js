@@ -3,7 +3,7 @@
 const MOST_NAMES = 45;
 const MOST_LINED = 60;
 const mapChart = byId("map");
-const mapped = contents.map;
+let mapped;
 // Row and column of the cell that is marked.
 let cell = [0, 0];
 let moveMark = null;
@@ -12,7 +12,12 @@ const subsetOf = (i, k) => (i === k ? [mapped[i]] : [mapped[i], mapped[k]].sort(
 const shareAt = (i, k) => shareOf.get(subsetOf(i, k).join())?.share ?? 0;
 // Where the colours of features and of pairs end: on scales of their own the weaker ones would look as strong.
 const LEAST_SCALE = 0.01;
-const mostShare = Math.max(LEAST_SCALE, ...ranked.filter(({ order }) => order < 3).map(({ items }) => items[0]?.share ?? 0));
+let mostShare;
+perChapter(() => {
+  mapped = contents.map;
+  cell = [0, 0];
+  mostShare = Math.max(LEAST_SCALE, ...ranked.filter(({ order }) => order < 3).map(({ items }) => items[0]?.share ?? 0));
+});
 
 function showMap() {
   const size = mapped.length;

@@ -1,10 +1,34 @@
 // What all parts of the page share: contents, the selected effect, the row of the sliders, texts, colours.
 
-const contents = JSON.parse(document.getElementById("contents").textContent);
-const model = new Model(contents.arithmetic, contents.family.link);
-const posterior = contents.posterior === null ? null : new Posterior(model, contents.posterior);
-const margins = contents.margins.map((margin) => Object.fromEntries(
-  Object.entries(margin).map(([key, value]) => [key, value === null ? null : unpack(value)])));
+const page = JSON.parse(document.getElementById("contents").textContent);
+// A chapter per predictor; what stands outside of chapters belongs to all of them.
+const chapters = (page.chapters.length ? page.chapters : [page]).map((chapter) => {
+  const own = new Model(chapter.arithmetic, chapter.family.link);
+  return {
+    contents: { ...page, ...chapter }, model: own,
+    posterior: chapter.posterior === null ? null : new Posterior(own, chapter.posterior),
+    margins: chapter.margins.map((margin) => Object.fromEntries(
+      Object.entries(margin).map(([key, value]) => [key, value === null ? null : unpack(value)]))),
+  };
+});
+const outcome = page.outcome === null ? null : new Outcome(page.outcome);
+// The chapter that is open, and what the other scripts keep of it: they read it when it is opened.
+let opened = 0;
+let { contents, model, posterior, margins } = chapters[0];
+const openers = [];
+
+/** Do something now, and again whenever another chapter is opened. */
+function perChapter(read) {
+  openers.push(read);
+  read();
+}
+
+function openChapter(next) {
+  opened = next;
+  ({ contents, model, posterior, margins } = chapters[next]);
+  for (const read of openers) read();
+}
+
 const byId = (id) => document.getElementById(id);
 
 /** An element with attributes and children; texts become text, never markup. */
@@ -87,9 +111,13 @@ const valueText = (v, value) =>
 const count = (whole) => whole.toLocaleString("en-US");
 
 // Effects below this fill only a part of their picture.
-const SMALL = contents.spread / 8 || 1e-12;
+let SMALL;
 // As many decimals as tell effects apart.
-const EFFECT_DECIMALS = clamp(2 - Math.floor(Math.log10(contents.spread || 1)), 1, 8);
+let EFFECT_DECIMALS;
+perChapter(() => {
+  SMALL = contents.spread / 8 || 1e-12;
+  EFFECT_DECIMALS = clamp(2 - Math.floor(Math.log10(contents.spread || 1)), 1, 8);
+});
 
 /** An effect, maybe with half the width of its band, and its meaning for the response. */
 function effectText(value, reach = null) {
@@ -105,7 +133,8 @@ function effectText(value, reach = null) {
 const listed = (names) =>
   names.length < 2 ? names.join() : `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}`;
 
-const EFFECT_AXIS = contents.family.effect_axis;
+let EFFECT_AXIS;
+perChapter(() => { EFFECT_AXIS = contents.family.effect_axis; });
 
 const orderTint = (order) => `var(--order-${Math.min(order, 4)})`;
 const ORDER_NAMES = (order) => ({ 1: "Features", 2: "Pairs", 3: "Triples" })[order] ?? `Order ${order}`;
@@ -152,7 +181,8 @@ function goToEffect() {
 }
 
 // Shares of all listed subsets, by order and by key.
-const ranked = contents.ranking.map((entry) => {
+let ranked, shareOf;
+const readRanking = () => contents.ranking.map((entry) => {
   const flat = unpack(entry.subsets), share = unpack(entry.share);
   const overRows = entry.share_rows === null ? null : unpack(entry.share_rows);
   const items = Array.from(share, (own, k) => ({
@@ -161,7 +191,10 @@ const ranked = contents.ranking.map((entry) => {
   }));
   return { order: entry.order, count: entry.count, active: entry.active, whole: entry.whole, items };
 });
-const shareOf = new Map(ranked.flatMap((entry) => entry.items.map((item) => [item.subset.join(), item])));
+perChapter(() => {
+  ranked = readRanking();
+  shareOf = new Map(ranked.flatMap((entry) => entry.items.map((item) => [item.subset.join(), item])));
+});
 
 // Colours ----------------------------------------------------------------------------------------------
 

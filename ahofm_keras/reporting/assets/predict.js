@@ -25,10 +25,13 @@ function changed(final) {
 
 function showResult() {
   const at = model.at(state.row);
-  write(byId("result-label"), contents.family.result_label);
-  byId("result").textContent = number(at.mean, 5);
-  byId("result").dataset.value = String(at.mean);
-  byId("result-band").textContent = bandText(at);
+  if (chapters.length > 1) showResponse();
+  else {
+    write(byId("result-label"), contents.family.result_label);
+    byId("result").textContent = number(at.mean, 5);
+    byId("result").dataset.value = String(at.mean);
+    byId("result-band").textContent = bandText(at);
+  }
   showParts(at);
   emit("row", state.row);
 }
@@ -46,6 +49,30 @@ function bandText(at) {
   return `${mean}; of a new observation: ${number(at.link - wide)} to ${number(at.link + wide)}`;
 }
 
+/** What all predictors together say of the response, and each of them by itself. */
+function showResponse() {
+  const every = chapters.map((chapter) => ({ chapter, at: chapter.model.at(state.row) }));
+  const links = every.map(({ at }) => at.link);
+  const [mean, low, high] = ["mean", "lower", "upper"].map((name) => (outcome === null ? null : outcome.at(name, links)));
+  write(byId("result-label"), `Average ${page.response} of such rows`);
+  byId("result").textContent = mean === null ? "not known here" : number(mean, 5);
+  byId("result").dataset.value = String(mean);
+  byId("result-band").textContent = low === null || high === null ? ""
+    : `${percent(page.level)} of new observations: ${number(low)} to ${number(high)}, if the parameters are right`;
+  byId("values").replaceChildren(element("tbody", {}, ...every.map(({ chapter, at }, k) => valueLine(chapter, at, k))));
+}
+
+/** A parameter, its value at the inputs and the band of that; a click opens its chapter. */
+function valueLine(chapter, at, k) {
+  const { contents: own, model: ofChapter, posterior: known } = chapter;
+  const error = known === null || !Number.isFinite(at.link) ? null : reach * known.errorAt(at);
+  const ends = error === null ? [] : [at.link - error, at.link + error].map((end) => ofChapter.inverseLink(end)).sort((a, b) => a - b);
+  const name = element("button", { type: "button", title: `Show the effects on ${own.parameter}`, onclick: () => chooseChapter(k) }, own.parameter);
+  return element("tr", { class: k === opened ? "chosen" : "", "data-value": String(at.mean) },
+    element("th", { class: "part", scope: "row" }, name), element("td", { class: "amount" }, number(at.mean)),
+    element("td", { class: "ends" }, ends.length ? `${number(ends[0])} to ${number(ends[1])}` : ""));
+}
+
 function showParts(at) {
   if (!shownParts.length) shownParts = largestParts(model.partsAt(at));
   const lines = shownParts.map((subset) => ({ subset, value: model.partAt(at, subset) }));
@@ -56,7 +83,7 @@ function showParts(at) {
   if (Math.abs(at.limit) > 1e-6 * Math.abs(at.link)) lines.push({ text: "Held in the training range", value: at.limit });
   if (at.offsets.length) lines.push({ text: model.offsets.map((own) => own.label).join(" + "), value: offset });
   const most = Math.max(...lines.map((line) => Math.abs(line.value)), 1e-12);
-  const decimals = clamp(2 - Math.floor(Math.log10(most)), 0, 8);
+  const decimals = clamp(2 - Math.floor(Math.log10(lines.length ? most : Math.abs(at.link) || 1)), 0, 8);
   byId("parts").replaceChildren(element("tbody", {},
     partLine({ text: "Constant", value: model.constant }, decimals),
     ...lines.map((line) => partLine(line, decimals, most)),

@@ -3,8 +3,12 @@
 const PAGE = 60;
 const list = byId("ranking");
 const listing = { order: null, text: "", shown: PAGE, matches: [] };
-const everyItem = ranked.flatMap((entry) => entry.items).sort((a, b) => b.share - a.share);
-const largestShare = everyItem[0]?.share || 1;
+let everyItem, largestShare;
+perChapter(() => {
+  everyItem = ranked.flatMap((entry) => entry.items).sort((a, b) => b.share - a.share);
+  largestShare = everyItem[0]?.share || 1;
+  Object.assign(listing, { order: null, shown: PAGE });
+});
 
 function findMatches() {
   const wanted = listing.text.toLowerCase().split(/[\s×:]+/).filter(Boolean);
@@ -83,6 +87,7 @@ list.addEventListener("keydown", (event) => {
 
 function showOrderFilter() {
   const orders = ranked.filter((entry) => entry.items.length).map((entry) => entry.order);
+  byId("orders-filter").replaceChildren();
   if (orders.length < 2) return;
   const buttons = [null, ...orders].map((order) => element("button", {
     type: "button", "aria-pressed": String(order === null),

@@ -2,13 +2,9 @@
 
 Bokeh.set_log_level("error");
 showWords();
-showOrders();
-showOrderFilter();
 makeInputs();
-showRanking();
 applyTheme();
-showResult();
-if (everyItem.length) select(everyItem[0].subset);
+showChapter();
 let wasNarrow = narrow();
 window.addEventListener("resize", () => {
   if (wasNarrow === narrow()) return;
