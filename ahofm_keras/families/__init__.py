@@ -25,6 +25,8 @@ from ahofm_keras.families.zero_inflated import (  # isort: skip
     ZeroInflatedPoisson,
 )
 from ahofm_keras.families.cox import Cox  # isort: skip
+from ahofm_keras.families.categorical import Categorical  # isort: skip
+from ahofm_keras.families.ordinal import Ordinal  # isort: skip
 from ahofm_keras.families.base import Family
 from ahofm_keras.families.exponential import ExponentialFamily
 from ahofm_keras.families.links import LINKS, Link
@@ -37,6 +39,7 @@ __all__ = [
     "Bernoulli",
     "Beta",
     "Binomial",
+    "Categorical",
     "Cox",
     "Deviance",
     "ExponentialFamily",
@@ -54,6 +57,7 @@ __all__ = [
     "Logistic",
     "NegativeBinomial",
     "NegativeBinomial1",
+    "Ordinal",
     "Poisson",
     "Shash",
     "StudentT",

@@ -75,7 +75,8 @@ def log1p_gap(u: Array, log1p: Array, xp: Namespace = np) -> Array:
     """
     small = xp.clip(u, -_SMALL, _SMALL)
     z = small / (2 + small)
-    series = z * small - 2 * z**3 * _polynomial(_ODD, z**2)
+    square = z * z  # a power of 3 takes ten times as long
+    series = z * small - 2 * z * square * _polynomial(_ODD, square)
     return xp.where(xp.abs(u) < _SMALL, series, u - log1p)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from math import inf, log, pi
 from typing import Any, ClassVar
 
@@ -29,7 +30,7 @@ _REACH = 9.0
 # Of the integral over amounts in the information, and of the grid on which it is computed.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(160)
 _DISPERSIONS = (1e-6, 1e4)
-_STEPS = (0.5, 0.12)
+_STEPS = (0.4, 0.05)
 
 
 class _Distribution(ContinuousDistribution):
@@ -116,8 +117,8 @@ class Tweedie(Family):
     def distribution_of(self, parameters: Parameters) -> Any:
         return _Distribution(self, parameters)
 
-    def mean_of(self, parameters: Parameters) -> np.ndarray:
-        return np.asarray(parameters["mean"] + 0 * parameters["dispersion"])
+    def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
+        return parameters["mean"] + 0 * parameters["dispersion"]
 
     def score(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
         mean, dispersion, power = _held(parameters)
@@ -222,26 +223,24 @@ def _scores(
 
 
 def _unit_information(log_dispersion: np.ndarray, power: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Of log dispersion, of it and the power, of the power, at mean 1; of many rows on a grid."""
-    both = (log_dispersion, power)
-    ends = [(float(values.min()), float(values.max())) for values in both]
+    """Of log dispersion, of it and the power, of the power, at mean 1."""
+    one, both, two = (table.ev(log_dispersion, power) for table in _tables())
+    one, two = np.exp(one), np.exp(two)
+    return one, both * np.sqrt(one * two), two
+
+
+@cache
+def _tables() -> tuple[RectBivariateSpline, ...]:
+    """Their logarithms, and a correlation, on a grid: sums over amounts take too long for each row."""
+    ends = tuple(np.log(_DISPERSIONS)), _POWERS
     axes = [
-        np.linspace(low, high, int((high - low) / step) + 4)
+        np.linspace(low, high, int((high - low) / step) + 2)
         for (low, high), step in zip(ends, _STEPS, strict=True)
     ]
-    if power.size <= len(axes[0]) * len(axes[1]):
-        return _summed(np.exp(log_dispersion), power)
-    axes = [axis if np.ptp(axis) > 1e-6 else axis[0] + 1e-6 * np.arange(4) for axis in axes]
-    one, cross, two = _summed(*(grid for grid in _grid(axes)))
-    tables = np.log(one), cross / np.sqrt(one * two), np.log(two)
-    found = [RectBivariateSpline(axes[0], axes[1], table).ev(*both) for table in tables]
-    one, two = np.exp(found[0]), np.exp(found[2])
-    return one, found[1] * np.sqrt(one * two), two
-
-
-def _grid(axes: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     logs, powers = np.meshgrid(*axes, indexing="ij")
-    return np.exp(logs), np.minimum(powers, _POWERS[1])
+    one, both, two = _summed(np.exp(logs), powers)
+    found = np.log(one), both / np.sqrt(one * two), np.log(two)
+    return tuple(RectBivariateSpline(axes[0], axes[1], table) for table in found)
 
 
 def _summed(dispersion: np.ndarray, power: np.ndarray) -> tuple[np.ndarray, ...]:
