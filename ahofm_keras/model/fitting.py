@@ -36,8 +36,9 @@ from ahofm_keras.solvers import AUTO, SOLVERS, FitJob, choose_solver
 from ahofm_keras.solvers.choice import MINI_BATCHES, check_solver
 from ahofm_keras.solvers.job import ASTRAY, Outcome, Rows, is_no_worse
 from ahofm_keras.solvers.laplace import can_have_laplace, write_laplace
+from ahofm_keras.solvers.nuisance import LOOSE_TOLERANCE, TOLERANCE, fit_with_nuisance
 from ahofm_keras.solvers.posterior import forget_posterior
-from ahofm_keras.solvers.predictors import LOOSE_TOLERANCE, each_predictor, fit_predictors
+from ahofm_keras.solvers.predictors import each_predictor, fit_predictors
 from ahofm_keras.solvers.profile import write_profile_posterior
 
 VALIDATION_SHARE = 0.15
@@ -181,11 +182,12 @@ def _run(
 
 
 def _solve(model: Any, job: FitJob, solver: str) -> Outcome:
-    several = len(model.design.predictors) > 1 and solver != MINI_BATCHES
-    if not several and not model.family.nuisance:
+    if model.family.nuisance:
+        tolerance = LOOSE_TOLERANCE if solver == MINI_BATCHES else TOLERANCE
+        return fit_with_nuisance(model, job, SOLVERS[solver], tolerance)
+    if solver == MINI_BATCHES or len(model.design.predictors) == 1:
         return SOLVERS[solver](model, job)
-    tolerance = LOOSE_TOLERANCE if solver == MINI_BATCHES else None
-    return fit_predictors(model, job, SOLVERS[solver], tolerance)
+    return fit_predictors(model, job, SOLVERS[solver])
 
 
 def _source_of_posterior(model: Any, solver: str) -> str | None:

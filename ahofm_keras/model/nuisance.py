@@ -12,7 +12,8 @@ import tensorflow as tf
 from ahofm_keras.errors import DataError, NotFittedError
 from ahofm_keras.families import Family
 from ahofm_keras.solvers.job import FitJob, Rows
-from ahofm_keras.solvers.predictors import learn_nuisance, links_and_errors, with_nuisance
+from ahofm_keras.solvers.nuisance import learn_nuisance, with_nuisance
+from ahofm_keras.solvers.predictors import links_and_errors
 
 
 def settle_nuisance(model: Any, job: FitJob) -> tuple[FitJob, Mapping[str, Any] | None]:

@@ -478,7 +478,7 @@ def _predict_distribution(model: Any, request: PredictRequest, predicted: dict[s
 
 def _family_of_new(model: Any, request: PredictRequest, rows: int) -> Family:
     """The family of new responses, with what they depend on beside the predictors."""
-    family = bound_family(model)
+    family = model.family if request.type == "link" else bound_family(model)
     if request.trials is None:
         return family
     if not hasattr(family, "for_trials"):

@@ -90,6 +90,16 @@ def means(chunk: Chunk, state: State) -> list[np.ndarray]:
     return [chunk.mean(chunk.evaluate(state))]
 
 
+def links(chunk: Chunk, state: State, variational: bool) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Predictor of each row, and its variance as if the smoothing were known; 0 without variances."""
+    variance = np.zeros(len(chunk.y))
+    if variational:
+        variance += state.linear.columns.variances(chunk, state.linear.covariance)
+        for group in state.groups:
+            variance += chunk.sums(group)[1]
+    return [chunk.predictor(chunk.fit(state))], [chunk.response.scale**2 * variance]
+
+
 class Responses(NamedTuple):
     """Response, case weight and offset of each row."""
 
