@@ -32,21 +32,18 @@ def band_of_mean(
         level: e.g. 0.95.
 
     Returns:
-        Columns `mean`, `lower`, `upper`, `predictive_lower`, `predictive_upper`.
+        Columns `mean`, `lower`, `upper`, `predictive_lower`, `predictive_upper`; of a loss, which says
+        nothing of a new response, the first three.
     """
     band = band_of_link(link, error, level)
+    lower, upper = family.mean_interval(band["lower"].to_numpy(), band["upper"].to_numpy())
+    found = pd.DataFrame({"mean": family.inverse_link(link, np), "lower": lower, "upper": upper})
+    if family.is_loss:
+        return found
     tails = ((1 - level) / 2, (1 + level) / 2)
     low, high = (family.predictive_quantile(link, error, dispersion, tail) for tail in tails)
-    lower, upper = family.mean_interval(band["lower"].to_numpy(), band["upper"].to_numpy())
-    return pd.DataFrame(
-        {
-            "mean": family.inverse_link(link, np),
-            "lower": lower,
-            "upper": upper,
-            "predictive_lower": low,
-            "predictive_upper": np.maximum(low, high),  # at levels of almost 0 both round
-        }
-    )
+    # At levels of almost 0 both round.
+    return found.assign(predictive_lower=low, predictive_upper=np.maximum(low, high))
 
 
 def predictive_spread(

@@ -61,6 +61,9 @@ class Family:
         classes: labels of the classes that the response is one of.
         shared: what a dict of formulas calls that of all parameters without one of their own; a plain
             formula is that of all then.
+        unshared: parameters that it does not reach: they are constant without a formula of their own.
+        levels: those of quantiles that the family is of.
+        is_loss: whether its log-density is minus a loss and no more: there is no distribution then.
         constant_variance: whether the variance is that of every mean.
         least_slope: slope and variance stay above this in a fit: a row of a mean at the edge of the
             support says nothing. 0 where a row says as much at any mean.
@@ -88,6 +91,9 @@ class Family:
     ordered: ClassVar[bool] = False
     classes: ClassVar[tuple[Any, ...]] = ()
     shared: ClassVar[str | None] = None
+    unshared: ClassVar[tuple[str, ...]] = ()
+    levels: tuple[float, ...] = ()
+    is_loss: ClassVar[bool] = False
     constant_variance: ClassVar[bool] = False
     least_slope: ClassVar[float] = 1e-10
     variance_text: ClassVar[str] = "what the family says"
@@ -153,6 +159,14 @@ class Family:
         """The family of what `to_json` gave."""
         options = {key: value for key, value in config.items() if key not in ("name", "links")}
         return cls(config.get("links"), **options)
+
+    @property
+    def only_for_mini_batches(self) -> str | None:
+        """Why no block solver can fit the family, in words, or None."""
+        return None
+
+    def check_saved(self) -> None:
+        """Raise a `DataError` where a file could not say what the family is made of."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Family) and self.to_json() == other.to_json()

@@ -396,6 +396,7 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
     ) -> None:
         """Save as `.keras`; an interrupted save leaves the file that was there before."""
         files.check_save(filepath, overwrite)
+        self.family.check_saved()
         with written_whole(filepath) as path:
             super().save(str(path), zipped=zipped, **kwargs)
 

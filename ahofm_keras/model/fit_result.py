@@ -145,7 +145,9 @@ def measure_fit(model: Any, rows: Rows) -> dict[str, Any]:
         "deviance": deviance,
         "null_deviance": float(family.unit_deviance(rows.y, null_mean, np) @ weight),
         "dispersion": dispersion,
-        "log_likelihood": family.log_likelihood(rows.y, mean, dispersion, weight),
+        "log_likelihood": None
+        if family.is_loss
+        else family.log_likelihood(rows.y, mean, dispersion, weight),
         "edf": edf,
     }
 
@@ -164,7 +166,7 @@ def _measure_several(model: Any, rows: Rows) -> dict[str, Any]:
         "deviance": -2 * likelihood,
         "null_deviance": -2 * null,
         "dispersion": 1.0,
-        "log_likelihood": likelihood,
+        "log_likelihood": None if family.is_loss else likelihood,
         "edf": degrees_of_freedom(model),
     }
 

@@ -257,6 +257,8 @@ def _only_for_mini_batches(model: Any, request: FitRequest) -> list[str]:
     ]
     if model.own_compile:
         given.append("compile() was given an optimizer or loss of its own, which only mini-batches use")
+    if model.family.only_for_mini_batches:
+        given.append(model.family.only_for_mini_batches)
     frozen = [layer.name for layer in model.fitted_layers() if not layer.trainable]
     if frozen:
         given.append(f"layer {frozen[0]} is frozen (trainable=False), which only mini-batches heed")

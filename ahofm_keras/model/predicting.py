@@ -15,7 +15,7 @@ import tensorflow as tf
 from ahofm_keras.batches import batch_rows
 from ahofm_keras.data import read_columns
 from ahofm_keras.errors import DataError, NotFittedError, warn
-from ahofm_keras.families import Family
+from ahofm_keras.families import Family, Quantile
 from ahofm_keras.intervals import band_of_link, band_of_mean, conformal_band, predictive_spread
 from ahofm_keras.layers import ClassLabel, Posterior
 from ahofm_keras.model.arguments import (
@@ -43,6 +43,7 @@ from ahofm_keras.model.distributional import (
 )
 from ahofm_keras.model.graph import Graph
 from ahofm_keras.model.nuisance import bound_family, with_known_nuisance
+from ahofm_keras.model.quantiles import predict_quantiles
 from ahofm_keras.model.row_reader import RowReader
 from ahofm_keras.model.streams import own_errors
 from ahofm_keras.solvers.job import Rows
@@ -372,7 +373,8 @@ class PredictRequest:
         check_choice("type", self.type, PREDICTION_TYPES)
         check_verbose(self.verbose)
         check_whole(1, batch_size=self.batch_size, steps=self.steps)
-        if (self.q is None) != (self.type != "quantile"):
+        optional = model.family.levels and self.type == "quantile"  # all levels that there are
+        if (self.q is None) != (self.type != "quantile") and not optional:
             raise DataError(
                 '`q` goes with type="quantile": `predict(x, type="quantile", q=[0.1, 0.9])`.'
             )
@@ -458,6 +460,10 @@ def _predict_distribution(model: Any, request: PredictRequest, predicted: dict[s
     parameters = family.inverse_links({name: mean for name, (mean, _) in links.items()})
     if request.type == "class":
         return most_likely(family, family.probabilities(parameters))
+    if isinstance(family, Quantile) and request.type in ("response", "quantile"):
+        plain = request.type == "response"
+        found = predict_quantiles(family, links, request.q, level, plain)
+        return with_index(found, request.x) if isinstance(found, pd.DataFrame) else found
     if family.labelled and request.type != "parameters":
         return _predict_classes(family, request, links)
     if request.type == "response":
