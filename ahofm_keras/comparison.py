@@ -201,9 +201,10 @@ def _sorted_rows(model: AdditiveModel) -> np.ndarray:
     """Responses and weights of the training rows; their order says nothing."""
     assert model.sample is not None
     y, weight = model.sample.y, model.sample.weight
-    weight = np.ones_like(y) if weight is None else weight
-    order = np.lexsort((weight, y))
-    return np.stack([y[order], weight[order]])
+    # Beside a response of several columns stands, last, what a model has learned of it.
+    columns = [y] if y.ndim == 1 else list(y.T[:-1])
+    columns.append(np.ones(len(y)) if weight is None else weight)
+    return np.stack(columns)[:, np.lexsort(columns[::-1])]
 
 
 def _is_plain(model: AdditiveModel) -> bool:

@@ -130,6 +130,11 @@ def read_rows(model: AdditiveModel, data: Any, y: Any, sample_weight: Any) -> Ch
     Raises:
         DataError: no rows, no response, columns that do not fit the model.
     """
+    if model.family.nuisance:
+        raise DataError(
+            f"Checks of the {model.family.name} family, whose responses are censored, are not there "
+            "yet: `concordance` says how well it ranks."
+        )
     columns, response, weight, index = _find_rows(model, data, y, sample_weight)
     used = np.flatnonzero(weight > 0)
     columns = {name: values[used] for name, values in columns.items()}

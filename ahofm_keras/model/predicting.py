@@ -14,6 +14,7 @@ import pandas as pd
 import tensorflow as tf
 
 from ahofm_keras.batches import batch_rows
+from ahofm_keras.data import read_columns
 from ahofm_keras.errors import DataError, NotFittedError, warn
 from ahofm_keras.families import Family, Quantile
 from ahofm_keras.intervals import band_of_link, band_of_mean
@@ -43,6 +44,7 @@ from ahofm_keras.model.distributional import (
     with_dispersion,
 )
 from ahofm_keras.model.graph import Graph
+from ahofm_keras.model.nuisance import bound_family, with_known_nuisance
 from ahofm_keras.model.quantiles import predict_quantiles
 from ahofm_keras.model.row_reader import RowReader
 from ahofm_keras.model.streams import own_errors
@@ -272,6 +274,8 @@ def with_index(frame: pd.DataFrame, x: Any) -> pd.DataFrame:
 def check_interval(model: Any, type: str, level: Any, method: str, calibration: Any) -> None:
     """Raise an error where intervals cannot be had."""
     check_level("interval", level)
+    if method == CONFORMAL and model.family.nuisance:
+        raise DataError(f"Conformal intervals of the {model.family.name} family are not there.")
     check_choice("method", method, INTERVAL_METHODS)
     if type == "terms":
         raise DataError('`interval` goes with type="response" or type="link".')
@@ -340,6 +344,7 @@ class PredictRequest:
     method: str
     calibration: Any
     q: Any = None
+    trials: Any = None
 
     @property
     def is_plain(self) -> bool:
@@ -417,7 +422,8 @@ def run_predict(
         predicted = outputs.run(wanted, batches_of(rows, size, request.steps))
         outputs.warn_of_limit(predicted)
     if interval is not None:
-        return with_index(interval_frame(predicted, model.family, request.type, interval), x)
+        family = _family_of_new(model, request, len(predicted["link"]))
+        return with_index(interval_frame(predicted, family, request.type, interval), x)
     if request.type == "terms":
         own = predicted if outputs.has_terms else {}
         frame = terms_frame(own, model.intercept, len(next(iter(predicted.values()))))
@@ -455,8 +461,27 @@ def _predict_distribution(model: Any, request: PredictRequest, predicted: dict[s
         parameters = with_dispersion(family, parameters, dispersion_of(model))
     if request.type == "parameters":
         return with_index(pd.DataFrame(parameters), request.x)
+    family = _family_of_new(model, request, len(links[names[0]][0]))
     distribution = ResponseDistribution(family, parameters)
     return distribution if request.type == "distribution" else distribution.quantile(request.q)
+
+
+def _family_of_new(model: Any, request: PredictRequest, rows: int) -> Family:
+    """The family of new responses, with what they depend on beside the predictors."""
+    family = model.family if request.type == "link" else bound_family(model)
+    if request.trials is None:
+        return family
+    if not hasattr(family, "for_trials"):
+        raise DataError(f"`trials` goes with the binomial family, this is the {family.name} family.")
+    given = request.trials
+    trials = read_columns(
+        request.x if isinstance(given, str) else {"trials": np.broadcast_to(given, rows)},
+        [given if isinstance(given, str) else "trials"],
+    )
+    (numbers,) = (np.asarray(own) for own in trials.values())
+    if numbers.dtype.kind != "f" or (numbers < 1).any() or (numbers != np.floor(numbers)).any():
+        raise DataError("`trials` must be whole numbers from 1 on: an array, or the name of a column.")
+    return family.for_trials(numbers)
 
 
 def _predict_classes(family: Family, request: PredictRequest, links: dict[str, Any]) -> Any:
@@ -494,6 +519,7 @@ def evaluation_rows(
     rows = reader.with_response(*given)
     if not model.scale:
         raise NotFittedError("The model has not seen its response yet: call `fit` first.")
+    rows = with_known_nuisance(model, rows)
     if not isinstance(rows, Rows):
         return rows
     return batch_rows(rows.with_mean_weight_1().as_tuple(), batch_size or PREDICTION_ROWS)
