@@ -52,6 +52,8 @@ def find_known_rows(model: AdditiveModel, data: Any) -> KnownRows | None:
         model: whole.
         data: rows with their response, or None.
     """
+    if model.family.nuisance:
+        return None  # a censored response has no residual
     if data is not None:
         columns = model.read_inputs(data)
         y = read_response(data, model.response, model.family)

@@ -60,6 +60,19 @@ def test_the_offset_makes_young_drivers_dangerous(tell) -> None:
     assert "rural" in text
 
 
+def test_wards_differ_by_more_than_chance(tell) -> None:
+    found, text = tell("wards")
+    assert found["poisson"] < 0.85
+    assert found["and a formula of the dispersion"] == pytest.approx(0.92, abs=0.03)
+    assert "variance over mean" in text
+
+
+def test_shares_stay_between_0_and_1(tell) -> None:
+    found, text = tell("cover")
+    assert found["beta, precision ~ s(elevation)"] == pytest.approx(0.9, abs=0.03)
+    assert "Limits of the normal model below 0 or above 1" in text
+
+
 @pytest.mark.filterwarnings("ignore:The predictors of .* leave the range")
 def test_forecasts_of_readmission_beat_the_mean_and_hospitals_are_shrunk(tell) -> None:
     found, text = tell("hospitals")
