@@ -26,6 +26,7 @@ from ahofm_keras.families.zero_inflated import (  # isort: skip
     ZeroInflatedNegativeBinomial,
     ZeroInflatedPoisson,
 )
+from ahofm_keras.families.cox import Cox  # isort: skip
 from ahofm_keras.families.categorical import Categorical  # isort: skip
 from ahofm_keras.families.ordinal import Ordinal  # isort: skip
 from ahofm_keras.families.base import Family
@@ -43,6 +44,7 @@ __all__ = [
     "Beta",
     "Binomial",
     "Categorical",
+    "Cox",
     "CustomFamily",
     "Deviance",
     "Expectile",

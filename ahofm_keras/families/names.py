@@ -43,6 +43,7 @@ _OTHER_NAMES = {
         "crossentropy logisticregression logit logloss"
     ),
     "binomial": "bi binom binomiallogit binomialprob cbind proportion",
+    "cox": "coxnet coxph proportionalhazards survival survivalcox",
     "poisson": "count countpoisson counts po poissondeviance poissonrate",
     "gamma": "ga gammadeviance reggamma",
     "gaussian_ls": "gaulss gaussianls heteroscedastic locationscale normalls normalmeanvariance",
@@ -93,9 +94,8 @@ _NOT_HERE = {
     "`s(group)`, takes up what they have in common.": "betabinomial quasibinomial",
     "Zeros with a probability of their own beside amounts are not here yet; nearest is `tweedie`, which "
     "assumes that they grow rarer as the mean grows.": "zaga zaig",
-    "Censored times are not here yet; nearest is `poisson` with an offset, which assumes a constant "
-    "rate within each interval: cut each time into intervals, model whether it ends there, and add "
-    "`offset(log(time))`.": "aft cox coxph coxnet exponential survival survivalcox",
+    "Censored times of a distribution are not here yet; nearest is `cox`, which assumes that hazards "
+    "are in proportion, and takes any course of theirs.": "aft exponential",
 }
 _ADVICE = {name: advice for advice, names in _NOT_HERE.items() for name in names.split()}
 
