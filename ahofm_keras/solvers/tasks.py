@@ -18,6 +18,11 @@ def linear_gram(chunk: Chunk, state: State) -> GramSums:
     return state.linear.columns.gram(chunk, chunk.working(state)[1])
 
 
+def linear_functions(chunk: Chunk, state: State) -> list[np.ndarray]:
+    """All columns of the linear block on each row, `(n, q)`."""
+    return [state.linear.columns.dense(chunk).T]
+
+
 def linear_sums(chunk: Chunk, state: State) -> np.ndarray:
     """Right hand side of the linear block."""
     target, weight = chunk.working(state)
