@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ahofm_keras.decomposition.parts import check_readable
-from ahofm_keras.diagnostics.checked_rows import read_rows
+from ahofm_keras.diagnostics.checked_rows import check_density, read_rows
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.formulas import formula_text
@@ -225,5 +225,7 @@ def _figures(model: AdditiveModel) -> dict[str, Any]:
 
 def _log_scores(models: Sequence[AdditiveModel], data: Any) -> tuple[list[float], int]:
     """Mean log-likelihood of given rows, of each model, and their number."""
+    for model in models:
+        check_density(model, "A log score")
     read = [read_rows(model, data, None, None) for model in models]
     return [mean_log_score(rows) for rows in read], len(read[0])

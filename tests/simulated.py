@@ -23,8 +23,8 @@ _OTHERS |= {"precision": (2.3, 0.4), "skewness": (0.0, 0.3), "tail": (0.0, 0.2)}
 def _is_simulated(family: Family) -> bool:
     """Whether it has a distribution of one number, and links that a truth is known for."""
     links = [link.name for link in family.parameters.values()]
-    own = family.__class__.__module__.startswith("ahofm_keras.")
-    return own and not getattr(family, "labelled", False) and set(links) <= set(_ETAS) and _has(family)
+    own = family.__class__.__module__.startswith("ahofm_keras.") and not family.is_loss
+    return own and not family.labelled and set(links) <= set(_ETAS) and _has(family)
 
 
 def _has(family: Family) -> bool:

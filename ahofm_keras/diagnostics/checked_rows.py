@@ -72,7 +72,9 @@ class CheckedRows:
 
     @cached_property
     def mean(self) -> np.ndarray:
-        """Of each response `(n,)`."""
+        """Of each response `(n,)`; of classes of their places 0, 1, ..."""
+        if self.family.labelled:
+            return np.asarray(self.distribution.mean())
         return np.asarray(self.family.mean_of(self.parameters))
 
     # What was drawn is another number than the response where weights are a part of it, as trials are.
@@ -111,6 +113,15 @@ class CheckedRows:
     def take(self, rows: np.ndarray) -> dict[str, np.ndarray]:
         """Raw columns of some of the rows."""
         return {name: values[rows] for name, values in self.columns.items()}
+
+
+def check_density(model: AdditiveModel, purpose: str) -> None:
+    """Raise a `DataError` where the family is a loss, and predicts no distribution."""
+    if model.family.is_loss:
+        raise DataError(
+            f"{purpose} needs a predicted distribution, and the {model.family.name} family is a loss: "
+            "it assumes none. `evaluate` has the mean loss of rows."
+        )
 
 
 def read_rows(model: AdditiveModel, data: Any, y: Any, sample_weight: Any) -> CheckedRows:

@@ -20,6 +20,7 @@ from ahofm_keras.families.labels import decode_labels
 from ahofm_keras.families.links import LINKS, Link
 from ahofm_keras.families.meanings import meaning_of
 from ahofm_keras.families.predictive import Asked, quantile_by_distribution
+from ahofm_keras.families.suggestions import suggest_family
 
 Array = Any
 Namespace = Any
@@ -455,6 +456,7 @@ class Family:
             raise DataError(
                 f"The response `{label}` of the {self.name} family must be {self.support_text}, but "
                 f"{int(outside.sum()):,} of {len(y):,} values are not; first at row {row}: {held}."
+                f"{suggest_family(y, self.binary)}"
             )
 
     def advice(self, y: np.ndarray) -> str | None:

@@ -23,6 +23,7 @@ from ahofm_keras.model.arguments import (
     check_verbose,
     check_whole,
 )
+from ahofm_keras.model.collapse import warn_of_collapse
 from ahofm_keras.model.fit_result import FitResult, hash_rows, measure_fit
 from ahofm_keras.model.fit_state import FitState
 from ahofm_keras.model.limits import learn_limits, without_limits
@@ -168,6 +169,8 @@ def _run(
         converged = outcome.converged and (
             "deviance" not in figures or _is_worth_something(model, job, figures)
         )
+        if isinstance(job.training, Rows) and warn_of_collapse(model, job.training):
+            converged = False
         classes = request.class_weight
         result = FitResult(
             solver, len(outcome.history.epoch), seconds, converged, tuple(dict.fromkeys(notes)),

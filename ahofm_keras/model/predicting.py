@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import keras
@@ -16,7 +17,7 @@ from ahofm_keras.batches import batch_rows
 from ahofm_keras.data import read_columns
 from ahofm_keras.errors import DataError, NotFittedError, warn
 from ahofm_keras.families import Family, Quantile
-from ahofm_keras.intervals import band_of_link, band_of_mean, conformal_band, predictive_spread
+from ahofm_keras.intervals import band_of_link, band_of_mean
 from ahofm_keras.layers import ClassLabel, Posterior
 from ahofm_keras.model.arguments import (
     check_callbacks,
@@ -34,6 +35,7 @@ from ahofm_keras.model.classes import (
     most_likely,
     probability_frame,
 )
+from ahofm_keras.model.conformal import predict_conformal
 from ahofm_keras.model.distributional import (
     ResponseDistribution,
     band_of_parameters,
@@ -311,25 +313,6 @@ def _links(model: Any, x: Any, which: str) -> dict[str, tuple[np.ndarray, np.nda
     return {name: (predicted[name][:, 0], predicted[name][:, 1]) for name in model.design.predictors}
 
 
-def calibration_scores(
-    rows: Rows | tf.data.Dataset, outputs: Outputs, family: Family, name: str
-) -> np.ndarray:
-    """|residual| / spread of calibration rows."""
-    if not isinstance(rows, Rows):
-        raise DataError("`calibration` must be data in memory, not a dataset.")
-    predicted = outputs.run(name, batches_of(rows.encoded, PREDICTION_ROWS))
-    mean, spread = mean_and_spread(predicted, family)
-    return np.abs(rows.y - mean) / spread
-
-
-def mean_and_spread(predicted: dict[str, np.ndarray], family: Family) -> tuple[np.ndarray, np.ndarray]:
-    """Mean response and the standard deviation of a new one, up to a factor without a posterior."""
-    link = predicted["link"]
-    dispersion = predicted["dispersion"][0] if "dispersion" in predicted else 1.0
-    spread = predictive_spread(family, link, predicted.get("link_se", 0.0), float(dispersion))
-    return np.asarray(family.inverse_link(link, np)), np.maximum(spread, np.finfo(float).tiny)
-
-
 def warn_if_unfitted(model: Any) -> None:
     """Warn where all weights are those that the model was made with."""
     if not model.is_fitted:
@@ -412,6 +395,14 @@ def run_predict(
     x, interval = request.x, request.interval
     rows, size = reader.without_response(x), request.batch_size or PREDICTION_ROWS
     warn_if_unfitted(model)
+    if interval is not None and request.method == CONFORMAL:
+        with own_errors():
+            held_out = reader.validation(request.calibration)
+            batches = batches_of(rows, size, request.steps)
+            frame = predict_conformal(
+                model, outputs, batches, held_out, partial(batches_of, size=PREDICTION_ROWS), interval
+            )
+        return with_index(frame, x)
     classes = model.family.labelled and request.type == "response"
     if request.type in _DISTRIBUTIONAL or classes or len(model.design.predictors) > 1:
         with own_errors():
@@ -430,11 +421,6 @@ def run_predict(
                 )
         predicted = outputs.run(wanted, batches_of(rows, size, request.steps))
         outputs.warn_of_limit(predicted)
-        if interval is not None and request.method == CONFORMAL:
-            held_out = reader.validation(request.calibration)
-            scores = calibration_scores(held_out, outputs, model.family, wanted)
-            mean, spread = mean_and_spread(predicted, model.family)
-            return with_index(conformal_band(model.family, mean, spread, scores, interval), x)
     if interval is not None:
         family = _family_of_new(model, request, len(predicted["link"]))
         return with_index(interval_frame(predicted, family, request.type, interval), x)
@@ -450,8 +436,6 @@ def _predict_distribution(model: Any, request: PredictRequest, predicted: dict[s
     family, level = model.family, request.interval
     names = list(model.design.predictors)
     links = {name: (predicted[name][:, 0], predicted[name][:, 1]) for name in names}
-    if request.method == CONFORMAL and level is not None:
-        raise DataError("Conformal intervals of a model with several predictors are not there yet.")
     if request.type == "link":
         if level is not None:
             return with_index(band_of_link(*links[names[0]], level), request.x)

@@ -228,7 +228,7 @@ def test_counts_in_messages_have_separators() -> None:
         get_family("gamma").check_response(np.zeros(12_345), "y")
     assert str(caught.value) == (
         "The response `y` of the gamma family must be above 0, but 12,345 of 12,345 values are not; "
-        "first at row 0: 0."
+        'first at row 0: 0. `family="poisson"` and `family="negative_binomial"` are for counts.'
     )
 
 
