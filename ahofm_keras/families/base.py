@@ -330,6 +330,11 @@ class Family:
             return next(iter(parameters.values()))
         return np.asarray(self.distribution_of(parameters).mean())
 
+    @property
+    def several_classes(self) -> bool:
+        """Whether the response is a class, and its mean no number but a probability of each."""
+        return bool(self.classes) and not self.binary
+
     def probabilities(self, parameters: Parameters, xp: Namespace = np) -> Array:
         """Of each of the `classes` `(..., K)`."""
         raise NotImplementedError(f"The {self.name} family has no classes.")
