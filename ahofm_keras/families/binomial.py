@@ -113,9 +113,9 @@ class Binomial(Bernoulli):
     def distribution(self, mean: np.ndarray, dispersion: float | np.ndarray = 1.0) -> object:
         return stats.binom(1 if self.trials is None else self.trials, mean)
 
-    def mean_of(self, parameters: Parameters) -> np.ndarray:
+    def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
         """Of the number of successes where trials are known, else of the share."""
-        return np.asarray(parameters["mean"] * (1.0 if self.trials is None else self.trials))
+        return parameters["mean"] * (1.0 if self.trials is None else self.trials)
 
     def log_constant(self, y: np.ndarray) -> np.ndarray:
         """None of one trial: what the deviance leaves out is the best that a share can have."""
