@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+import ahofm_keras as ak
 from ahofm_keras.families import FAMILIES, Family, get_family
 
 # Centre and reach of the predictor of a parameter, by its link; of some parameters others.
@@ -30,7 +31,7 @@ def _is_simulated(family: Family) -> bool:
 def _has(family: Family) -> bool:
     try:
         family.distribution_of(true_parameters(family, np.linspace(-1, 1, 3)))
-    except NotImplementedError:
+    except (NotImplementedError, ak.AhofmError):
         return False
     return True
 

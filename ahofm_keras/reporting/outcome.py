@@ -85,7 +85,7 @@ def _tables(family: Family, etas: Mapping[str, np.ndarray], level: float) -> Jso
             return {**dict.fromkeys(_NAMES), "classes": [_table(own) for own in chances.T]}
         found: dict[str, Any] = {"mean": family.mean_of(parameters)}
         # Quantiles of counts have steps, between which a cubic would be no count.
-        if not family.discrete:
+        if not family.discrete and not family.is_loss:
             distribution = family.distribution_of(parameters)
             found["lower"] = distribution.ppf((1 - level) / 2)
             found["upper"] = distribution.ppf((1 + level) / 2)

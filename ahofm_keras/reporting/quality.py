@@ -25,8 +25,9 @@ def describe_quality(model: AdditiveModel, rows: KnownRows | None) -> dict[str, 
     record = model.fit_result
     if record is None or record.deviance is None or not record.null_deviance:
         return {"source": None, "rows": None, "figures": []}
-    if len(model.design.predictors) > 1:
-        assert record.log_likelihood is not None
+    if record.log_likelihood is None:
+        figures = []
+    elif len(model.design.predictors) > 1:
         assert record.rows is not None
         figures = [_log_score(record.log_likelihood / record.rows)]
     else:
@@ -60,6 +61,8 @@ def _measure(model: AdditiveModel, rows: KnownRows) -> list[Figure]:
         absolute = float(np.average(np.abs(error), weights=weight))
         figures.append(_figure("MAE", absolute, "mean absolute error"))
     dispersion = _dispersion(model)
+    if family.is_loss:  # which is no likelihood
+        return [figure for figure in figures if figure["value"] is not None]
     if several:
         parameters = family.inverse_links(rows.links)
         log = family.log_density(y, parameters, np) + family.log_constant(y)

@@ -73,7 +73,7 @@ def can_be_simulated(family: Family) -> bool:
         return False
     try:
         family.distribution_of(parameters_at(family, make_features(3, np.random.default_rng(0))))
-    except NotImplementedError:
+    except (NotImplementedError, ak.AhofmError):
         return False
     return not family.binary
 

@@ -96,6 +96,15 @@ def test_intervals_are_wide_where_the_spread_is(tell) -> None:
     assert "wild" in text
 
 
+@pytest.mark.filterwarnings("ignore:Values outside the training range")
+def test_ratings_have_the_chances_that_guests_have(tell) -> None:
+    found, text = tell("ratings")
+    assert found["error of ordinal"] < 0.6 * found["error of mean and normal spread"]
+    assert found["ordinal"] < found["mean and normal spread"]
+    assert found["inside"] > 0.6
+    assert "guests to learn from" in text
+
+
 def test_the_true_pair_and_triple_are_ranked_first_and_refined(tell) -> None:
     found, text = tell("triple")
     assert found["pairs"] == "gene_02:gene_09"

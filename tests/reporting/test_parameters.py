@@ -150,6 +150,16 @@ def test_a_page_of_classes(family: str, tmp_path: Path, run_script: Any) -> None
     assert ak.report(model, tmp_path / "classes.html").exists()
 
 
+@pytest.mark.parametrize("family", ["quantile", "expectile"])
+def test_a_loss_has_no_likelihood_on_its_page(family: str) -> None:
+    frame = several_frame()
+    model = ak.AdditiveModel("y ~ x", frame, family=family)
+    model.fit(frame, verbose=0)
+    found = collect(model, None, None, 20, 0.9)["quality"]["figures"]
+    assert "Log score" not in [figure["label"] for figure in found]
+    assert "RMSE" in [figure["label"] for figure in found]
+
+
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_parameter_is_told_in_words(name: str) -> None:
     family = get_family(name)
