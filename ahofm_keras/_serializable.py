@@ -14,9 +14,9 @@ from typing import Any
 
 PACKAGE = "ahofm_keras"
 CLASSES = (
-    "AdditiveModel", "BasisExpansion", "Deviance", "FactorStart", "FactorizedInteraction",
-    "HalfDeviance", "Linear", "Offset", "ParametricColumns", "Positions", "Posterior", "Predictor",
-    "QuadraticPenalty", "RangeLimit", "Response", "Smooth", "TensorProduct",
+    "AdditiveModel", "BasisExpansion", "ClassLabel", "Deviance", "FactorStart", "FactorizedInteraction",
+    "HalfDeviance", "Linear", "MeanResponse", "Offset", "ParametricColumns", "Positions", "Posterior",
+    "Predictor", "QuadraticPenalty", "RangeLimit", "Response", "Smooth", "TensorProduct",
 )  # fmt: skip
 
 

@@ -24,6 +24,8 @@ from ahofm_keras.families.zero_inflated import (  # isort: skip
     ZeroInflatedNegativeBinomial,
     ZeroInflatedPoisson,
 )
+from ahofm_keras.families.categorical import Categorical  # isort: skip
+from ahofm_keras.families.ordinal import Ordinal  # isort: skip
 from ahofm_keras.families.base import Family
 from ahofm_keras.families.exponential import ExponentialFamily
 from ahofm_keras.families.links import LINKS, Link
@@ -36,6 +38,7 @@ __all__ = [
     "Bernoulli",
     "Beta",
     "Binomial",
+    "Categorical",
     "Deviance",
     "ExponentialFamily",
     "Family",
@@ -52,6 +55,7 @@ __all__ = [
     "Logistic",
     "NegativeBinomial",
     "NegativeBinomial1",
+    "Ordinal",
     "Poisson",
     "Shash",
     "StudentT",

@@ -16,6 +16,7 @@ from scipy.optimize import brentq, minimize_scalar
 
 from ahofm_keras.errors import DataError, did_you_mean
 from ahofm_keras.families.crps import numeric_crps
+from ahofm_keras.families.labels import decode_labels
 from ahofm_keras.families.links import LINKS, Link
 from ahofm_keras.families.meanings import meaning_of
 from ahofm_keras.families.predictive import Asked, quantile_by_distribution
@@ -55,6 +56,10 @@ class Family:
             estimated on the side.
         binary: whether it is 0 or 1, so that its mean is a probability.
         labelled: whether it may hold texts and other labels, which `encode` makes numbers of.
+        ordered: whether these labels have an order.
+        classes: labels of the classes that the response is one of.
+        shared: what a dict of formulas calls that of all parameters without one of their own; a plain
+            formula is that of all then.
         constant_variance: whether the variance is that of every mean.
         least_slope: slope and variance stay above this in a fit: a row of a mean at the edge of the
             support says nothing. 0 where a row says as much at any mean.
@@ -78,6 +83,9 @@ class Family:
     with_dispersion: ClassVar[str | None] = None
     binary: ClassVar[bool] = False
     labelled: ClassVar[bool] = False
+    ordered: ClassVar[bool] = False
+    classes: ClassVar[tuple[Any, ...]] = ()
+    shared: ClassVar[str | None] = None
     constant_variance: ClassVar[bool] = False
     least_slope: ClassVar[float] = 1e-10
     variance_text: ClassVar[str] = "what the family says"
@@ -87,7 +95,7 @@ class Family:
     meanings: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, link: str | Mapping[str, str] | None = None) -> None:
-        first = next(iter(self.links))
+        first = next(iter(self.links), "")
         given = {} if link is None else link if isinstance(link, Mapping) else {first: link}
         chosen: dict[str, str] = {}
         for name, own_link in given.items():
@@ -299,9 +307,19 @@ class Family:
         mean = parameters[next(iter(self.parameters))]
         return self.distribution(mean, parameters.get("dispersion", 1.0))
 
-    def mean_of(self, parameters: Parameters) -> np.ndarray:
-        """Of the response."""
+    def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
+        """Of the response; of Keras tensors the first parameter, where there is no closed form."""
+        if xp is not np:
+            return next(iter(parameters.values()))
         return np.asarray(self.distribution_of(parameters).mean())
+
+    def probabilities(self, parameters: Parameters, xp: Namespace = np) -> Array:
+        """Of each of the `classes` `(..., K)`."""
+        raise NotImplementedError(f"The {self.name} family has no classes.")
+
+    def decode(self, codes: np.ndarray) -> np.ndarray:
+        """The labels of classes at some places."""
+        return decode_labels(codes, self.classes)
 
     def start_values(self, y: np.ndarray, weight: np.ndarray | None = None) -> dict[str, float]:
         """Rough parameters of the model without terms, inside their ranges; here the mean."""
@@ -334,6 +352,9 @@ class Family:
             label: the formula's response.
         """
         return self
+
+    def check_known(self, label: str) -> None:
+        """Raise a `DataError` where the family would have to learn from a response that is not there."""
 
     def encode(self, values: Any, label: str) -> np.ndarray:
         """The response as likelihoods take it, checked.

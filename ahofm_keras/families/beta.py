@@ -58,8 +58,8 @@ class Beta(Family):
         mean, precision = _held(parameters)
         return stats.beta(mean * precision, (1 - mean) * precision)
 
-    def mean_of(self, parameters: Parameters) -> np.ndarray:
-        return np.asarray(parameters["mean"] + 0 * parameters["precision"])
+    def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
+        return parameters["mean"] + 0 * parameters["precision"]
 
     def support(self, y: np.ndarray) -> np.ndarray:
         return super().support(y) & (y > 0) & (y < 1)

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from scipy import stats
 
-from ahofm_keras.families.base import Array, Links, Namespace
+from ahofm_keras.families.base import Array, Links, Namespace, Parameters
 from ahofm_keras.families.exponential import ExponentialFamily
 from ahofm_keras.families.links import PROBABILITIES
 from ahofm_keras.families.predictive import LEFT_OUT, Asked, Threshold, average
@@ -27,6 +27,8 @@ class Bernoulli(ExponentialFamily):
     bounds = (0, 1)
     discrete = True
     binary = True
+    ordered = True
+    classes = (0, 1)
     predicts = "the probability"
     result_label = "Probability of a 1 in"
 
@@ -39,6 +41,10 @@ class Bernoulli(ExponentialFamily):
 
     def distribution(self, mean: np.ndarray, dispersion: float | np.ndarray = 1.0) -> object:
         return stats.bernoulli(mean)
+
+    def probabilities(self, parameters: Parameters, xp: Namespace = np) -> Array:
+        mean = parameters["mean"]
+        return xp.stack([1 - mean, mean], axis=-1)
 
     def support(self, y: np.ndarray) -> np.ndarray:
         return (y == 0) | (y == 1)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from ahofm_keras.families.base import Array, Family, Namespace, Parameters
+from ahofm_keras.families.constant import best_constant, constant_mean
 
 # The three-point Gauss-Hermite rule, exact for polynomials up to degree 5 in a gaussian variable: nodes
 # in standard deviations on both sides of the mean, with this weight each.
@@ -115,17 +115,7 @@ class Conditional(Family):
         weight: np.ndarray | None = None,
         intercept: bool = True,
     ) -> np.ndarray:
-        def mean(constant: float) -> np.ndarray:
-            return np.broadcast_to(self.inverse_link(constant + np.asarray(offset), np), len(y))
-
-        if not intercept:
-            return mean(0.0)
-
-        def deviance(constant: float) -> float:
-            with np.errstate(all="ignore"):
-                found = float(np.average(self.unit_deviance(y, mean(constant), np), weights=weight))
-            return found if np.isfinite(found) else np.inf
-
         start = float(self.link_function(np.asarray(self.start_value)))
         reach = _REACH * self.unit
-        return mean(minimize_scalar(deviance, (start - reach, start + reach)).x)
+        constant = best_constant(self, y, offset, weight, start, reach) if intercept else 0.0
+        return constant_mean(self, y, offset, constant)

@@ -21,7 +21,7 @@ class ExponentialFamily(Family):
         """Half the unit deviance."""
         return self.unit_deviance(y, parameters["mean"], xp) / 2
 
-    def mean_of(self, parameters: Parameters) -> np.ndarray:
+    def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
         return np.asarray(parameters["mean"])
 
     def log_constant(self, y: np.ndarray) -> np.ndarray:

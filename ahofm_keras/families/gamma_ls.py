@@ -58,8 +58,8 @@ class GammaLS(AboveZero):
         square = parameters["scale"] ** 2
         return stats.gamma(1 / square, scale=parameters["mean"] * square)
 
-    def mean_of(self, parameters: Parameters) -> np.ndarray:
-        return np.asarray(parameters["mean"] + 0 * parameters["scale"])
+    def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
+        return parameters["mean"] + 0 * parameters["scale"]
 
     def score(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
         mean, shape = parameters["mean"], _shape(parameters)

@@ -71,8 +71,8 @@ class InverseGaussian(AboveZero):
         square = parameters["scale"] ** 2
         return _Distribution(stats.invgauss(parameters["mean"] * square, scale=1 / square))
 
-    def mean_of(self, parameters: Parameters) -> np.ndarray:
-        return np.asarray(parameters["mean"] + 0 * parameters["scale"])
+    def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
+        return parameters["mean"] + 0 * parameters["scale"]
 
     def score(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
         mean, scale = parameters["mean"], parameters["scale"]

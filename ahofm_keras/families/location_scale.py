@@ -38,8 +38,8 @@ class LocationScale(Family):
         "tau": "scale",
     }
 
-    def mean_of(self, parameters: Parameters) -> np.ndarray:
-        return np.asarray(parameters["loc"] + 0 * parameters["scale"])
+    def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
+        return parameters["loc"] + 0 * parameters["scale"]
 
     def first_fit(self, y: np.ndarray) -> tuple[Family, np.ndarray] | None:
         return (Gaussian(self.link), y) if self.link in Gaussian.links["mean"] else None

@@ -7,12 +7,15 @@ nothing overflows before the quantile itself does.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import special
 
 from ahofm_keras.families.links import LARGEST_LOG
 
 Array = np.ndarray
+Namespace = Any
 
 # From this shape on the cube root of G is taken as gaussian (Wilson and Hilferty): within 5 standard
 # deviations off by 1e-5 of one. SciPy stops early in the tails of larger shapes.
@@ -61,7 +64,7 @@ def log_gamma_ends(shape: Array, beyond: float) -> tuple[Array, Array, Array]:
     return np.maximum(bound, cubic), np.log(shape), np.log(shape) + 3 * np.log(middle + step)
 
 
-def exp(log: Array) -> Array:
+def exp(log: Array, xp: Namespace = np) -> Array:
     """Infinite, and no warning, where it is beyond float64."""
     with np.errstate(over="ignore"):
-        return np.exp(log)
+        return xp.exp(log)

@@ -48,8 +48,8 @@ class LogNormal(AboveZero):
     def distribution_of(self, parameters: Parameters) -> Any:
         return stats.lognorm(parameters["scale"], scale=exp(parameters["loc"]))
 
-    def mean_of(self, parameters: Parameters) -> np.ndarray:
-        return exp(np.asarray(parameters["loc"] + parameters["scale"] ** 2 / 2))
+    def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
+        return exp(parameters["loc"] + parameters["scale"] ** 2 / 2, xp)
 
     def score(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
         z, scale = _standardised(y, parameters), parameters["scale"]

@@ -32,6 +32,8 @@ _OTHER_NAMES = {
     "zero_inflated_poisson": "zeroinflatedpoisson zip ziplss zipoisson",
     "zero_inflated_negative_binomial": "zeroinflatednegativebinomial zeroinflatednegbin zinb zinbi",
     "tweedie": "compoundpoissongamma regtweedie tw",
+    "categorical": "multiclass multiclassova multinom multinomial multisoftmax softmax",
+    "ordinal": "cumulative ocat ordered ordinalregression polr proportionalodds",
     "hurdle_poisson": "hurdle hurdlepoisson zap truncatedpoisson",
 }
 _SAME = {name: family for family, names in _OTHER_NAMES.items() for name in names.split()}
@@ -40,10 +42,6 @@ _COUNTS = (
     "Counts of this kind are not here yet; nearest is `negative_binomial`, which assumes that their "
     "variance is mean + dispersion times the square of the mean, or `negative_binomial_1`, (1 + "
     "dispersion) times the mean."
-)
-_CLASSES = (
-    "More than two classes are not here yet; nearest is `bernoulli`, which assumes two: fit one model a "
-    "class, with 1 for that class and 0 for the others, or of ordered classes one a threshold."
 )
 _TAILS = (
     "Losses that are no density are not here yet; nearest is `student_t`, which assumes heavy tails of "
@@ -58,10 +56,6 @@ _SPREADS = (
 # What others have and is not here: the nearest family, what it assumes, what to do.
 _NOT_HERE = {
     _COUNTS: "compoisson generalizedpoisson geometric gpo pig",
-    _CLASSES: (
-        "categorical cumulative multiclass multiclassova multinom multinomial multisoftmax ocat ordered "
-        "ordinal softmax"
-    ),
     _TAILS: "cauchy expectile huber pinball quantile asymmetriclaplace ald",
     _SPREADS: "gev gevlss gumbel gumbls skewnormal sn",
     "Successes that vary more than those of independent trials are not here yet; nearest is `binomial`, "

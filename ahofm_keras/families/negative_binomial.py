@@ -66,8 +66,8 @@ class NegativeBinomial(Counted):
         dispersion = np.maximum(dispersion, _LEAST_DISPERSION)
         return stats.nbinom(1 / dispersion, 1 / (1 + dispersion * mean))
 
-    def mean_of(self, parameters: Parameters) -> np.ndarray:
-        return np.asarray(parameters["mean"] + 0 * parameters["dispersion"])
+    def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
+        return parameters["mean"] + 0 * parameters["dispersion"]
 
     def score(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
         mean, dispersion = _held(parameters)

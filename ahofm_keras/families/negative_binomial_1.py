@@ -47,8 +47,8 @@ class NegativeBinomial1(Counted):
     def distribution_of(self, parameters: Parameters) -> Any:
         return _SQUARE.distribution_of(_by_square(parameters))
 
-    def mean_of(self, parameters: Parameters) -> np.ndarray:
-        return np.asarray(parameters["mean"] + 0 * parameters["dispersion"])
+    def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
+        return parameters["mean"] + 0 * parameters["dispersion"]
 
     def score(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
         own = _by_square(parameters)

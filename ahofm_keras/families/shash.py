@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import special
 
-from ahofm_keras.families.base import Array, Links, Namespace, Parameters
+from ahofm_keras.families.base import Array, Family, Links, Namespace, Parameters
 from ahofm_keras.families.distributions import Distribution
 from ahofm_keras.families.links import SCALES
 from ahofm_keras.families.location_scale import LocationScale, moments, quantiles
@@ -129,8 +129,8 @@ class Shash(LocationScale):
         known = (np.asarray(parameters[name], float) for name in self.links)
         return _Distribution(*known)
 
-    def mean_of(self, parameters: Parameters) -> np.ndarray:
-        return np.asarray(self.distribution_of(parameters).mean())
+    def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
+        return Family.mean_of(self, parameters, xp)
 
     def score(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
         tail = np.clip(parameters["tail"], *_TAILS)

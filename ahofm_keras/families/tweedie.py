@@ -117,8 +117,8 @@ class Tweedie(Family):
     def distribution_of(self, parameters: Parameters) -> Any:
         return _Distribution(self, parameters)
 
-    def mean_of(self, parameters: Parameters) -> np.ndarray:
-        return np.asarray(parameters["mean"] + 0 * parameters["dispersion"])
+    def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
+        return parameters["mean"] + 0 * parameters["dispersion"]
 
     def score(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
         mean, dispersion, power = _held(parameters)

@@ -16,6 +16,7 @@ from ahofm_keras.families.location_scale import moments
 from ahofm_keras.families.log_gamma import exp
 from ahofm_keras.families.positive import Gamma
 from ahofm_keras.families.registry import register_family
+from ahofm_keras.families.special import log_gamma
 
 # From this power on the density is 0 in float64 by far, and its logarithm goes on as a straight line.
 _LARGEST_LOG = 100.0
@@ -55,9 +56,8 @@ class Weibull(AboveZero):
     def distribution_of(self, parameters: Parameters) -> Any:
         return stats.weibull_min(parameters["shape"], scale=parameters["scale"])
 
-    def mean_of(self, parameters: Parameters) -> np.ndarray:
-        factor = exp(special.gammaln(1 + 1 / np.asarray(parameters["shape"])))
-        return np.asarray(parameters["scale"] * factor)
+    def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
+        return parameters["scale"] * exp(log_gamma(1 + 1 / parameters["shape"], xp), xp)
 
     def score(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
         scale, shape = parameters["scale"], parameters["shape"]

@@ -74,8 +74,8 @@ class ZeroInflated(Counted):
         zero, counts = _held(parameters), self.counts.distribution_of(parameters)
         return ZeroCounts(1 - zero, counts, zero + (1 - zero) * counts.pmf(0))
 
-    def mean_of(self, parameters: Parameters) -> np.ndarray:
-        return np.asarray((1 - parameters["zero"]) * self.counts.mean_of(parameters))
+    def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
+        return (1 - parameters["zero"]) * self.counts.mean_of(parameters, xp)
 
     def score(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
         zero, none = _held(parameters), self._log_none(y, parameters)
@@ -200,8 +200,8 @@ class HurdlePoisson(ZeroInflated):
         counts = self.counts.distribution_of(parameters)
         return ZeroCounts(self._share(parameters), counts, _held(parameters) + 0 * counts.mean())
 
-    def mean_of(self, parameters: Parameters) -> np.ndarray:
-        return np.asarray(self._share(parameters) * parameters["mean"])
+    def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
+        return self._share(parameters, xp) * parameters["mean"]
 
     def score(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
         zero, mean = _held(parameters), np.maximum(parameters["mean"], 1e-100)
@@ -228,8 +228,8 @@ class HurdlePoisson(ZeroInflated):
     def crps(self, y: np.ndarray, parameters: Parameters) -> np.ndarray:
         return self._crps(y, parameters, self._share(parameters))
 
-    def _share(self, parameters: Parameters) -> np.ndarray:
-        return np.asarray(-(1 - _held(parameters)) / np.expm1(-np.maximum(parameters["mean"], 1e-100)))
+    def _share(self, parameters: Parameters, xp: Namespace = np) -> Array:
+        return -(1 - _held(parameters, xp)) / xp.expm1(-xp.maximum(parameters["mean"], 1e-100))
 
 
 def _held(parameters: Parameters, xp: Namespace = np) -> Array:

@@ -6,14 +6,16 @@ from ahofm_keras.layers.interaction import FactorizedInteraction
 from ahofm_keras.layers.limit import RangeLimit
 from ahofm_keras.layers.linear import Linear
 from ahofm_keras.layers.posterior import Posterior
-from ahofm_keras.layers.predictor import Predictor, Response
+from ahofm_keras.layers.predictor import ClassLabel, MeanResponse, Predictor, Response
 from ahofm_keras.layers.smooth import Smooth
 from ahofm_keras.layers.tensors import TensorProduct
 
 __all__ = [
     "BasisExpansion",
+    "ClassLabel",
     "FactorizedInteraction",
     "Linear",
+    "MeanResponse",
     "Offset",
     "ParametricColumns",
     "Positions",

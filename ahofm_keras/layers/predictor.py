@@ -117,5 +117,67 @@ class Response(keras.layers.Layer):
         return {**super().get_config(), "family": self.family.to_json()}
 
 
+@keras.saving.register_keras_serializable(package="ahofm_keras")
+class MeanResponse(keras.layers.Layer):
+    """The mean of the response from all parameters of its distribution; float64.
+
+    Args:
+        family: a name, a family, or its JSON.
+
+    Call arguments:
+        parameters: what `Response` gives.
+
+    Returns:
+        The mean `(n,)`, the first parameter where there is no closed form; of classes their
+        probabilities `(n, K)`.
+    """
+
+    def __init__(self, family: str | Family | type[Family], **kwargs: Any) -> None:
+        super().__init__(autocast=False, dtype="float64", **_without_dtype(kwargs))
+        self.family = get_family(family)
+
+    def call(self, parameters: Array) -> Array:
+        return self.family.mean_of(self.family.named(parameters), ops)
+
+    def compute_output_shape(self, parameters_shape: Any) -> Any:
+        rows = parameters_shape[0]
+        return (rows, len(self.family.classes)) if self.family.labelled else (rows,)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "family": self.family.to_json()}
+
+
+@keras.saving.register_keras_serializable(package="ahofm_keras")
+class ClassLabel(keras.layers.Layer):
+    """The label of the likeliest class, in its own type.
+
+    Args:
+        classes: labels in order.
+
+    Call arguments:
+        probabilities: `(n, K)`.
+
+    Returns:
+        `(n,)`, texts or numbers.
+    """
+
+    def __init__(self, classes: Sequence[Any], **kwargs: Any) -> None:
+        super().__init__(autocast=False, **kwargs)
+        self.classes = list(classes)
+
+    def call(self, probabilities: Array) -> Array:
+        return ops.take(self._labels(), ops.argmax(probabilities, axis=-1))
+
+    def compute_output_spec(self, probabilities: Array) -> keras.KerasTensor:
+        dtype = keras.backend.standardize_dtype(self._labels().dtype)
+        return keras.KerasTensor(probabilities.shape[:1], dtype=dtype)
+
+    def _labels(self) -> Array:
+        return ops.convert_to_tensor(self.classes)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "classes": self.classes}
+
+
 def _without_dtype(kwargs: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in kwargs.items() if key != "dtype"}

@@ -101,7 +101,7 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
         self.room = room
         self._graph = graph = build_graph(design, family, read_units(state, design), seed, room)
         inputs = {tensor.name: tensor for tensor in graph.inputs.values()}
-        self.network = keras.Model(inputs, graph.response, name=f"{name}_network")
+        self.network = keras.Model(inputs, graph.mean, name=f"{name}_network")
         posteriors = build_posteriors(graph, design, room) if can_have_posterior(design) else {}
         self.posteriors: dict[str, Posterior] = {name: own for name, (own, _) in posteriors.items()}
         names = dict.fromkeys(order.name for order in design.orders)
@@ -110,7 +110,7 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
         self._fits = FitState(self.fitted_layers(), interactions, list(self.posteriors.values()), last)
         response = Expression.from_json(state["response"])
         self._reader = RowReader(design, self.family, response, extrapolation, Encoder(graph))
-        self._outputs = predicting.Outputs(graph, design, posteriors, self._fits.in_use)
+        self._outputs = predicting.Outputs(graph, design, family, posteriors, self._fits.in_use)
         self.built = True
         self.compile()
 
@@ -198,7 +198,11 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
         return super().__call__(inputs, *args, **kwargs)
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
-        """Mean response of raw columns (a dict), or of rows that were encoded before (a tuple)."""
+        """Mean response of raw columns (a dict), of classes their probabilities `(n, K)`.
+
+        Of rows that were encoded before (a tuple) what the loss takes: with several predictors all
+        parameters `(n, K)`.
+        """
         if isinstance(inputs, Mapping):
             return self.network.call(inputs, training=training, mask=mask)
         return self._outputs.from_encoded(list(inputs))
@@ -230,12 +234,16 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
         self.compile(**arguments)
         self.own_compile = own
 
-    def train_on_batch(self, *args: Any, **kwargs: Any) -> Any:
+    def train_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """`keras.Model.train_on_batch` on a dict of raw columns; ends what intervals rest on."""
         if not self.scale:
             raise DataError("The model has not seen its response yet: call `fit` before this.")
         forget_posterior(self)
-        return super().train_on_batch(*args, **kwargs)
+        return super().train_on_batch(*self._reader.batch(x, y), *args, **kwargs)
+
+    def test_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """`keras.Model.test_on_batch` on a dict of raw columns."""
+        return super().test_on_batch(*self._reader.batch(x, y), *args, **kwargs)
 
     def set_weights(self, weights: Any) -> None:
         """`keras.Model.set_weights`, with the posterior."""
@@ -337,7 +345,8 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
 
         Args:
             x: data frame, dict of columns (scalars: one row), or dataset of batches of columns.
-            type: `"response"` (mean), `"link"` (predictor), or `"terms"`: a data frame with a column per
+            type: `"response"` (mean; of classes a frame with the probability of each), `"class"` (the
+                likeliest), `"link"` (predictor), or `"terms"`: a data frame with a column per
                 term (an order of an `ahofm`), whose sum with `model.intercept` (also in the frame's
                 `attrs`) and the offset is the link. With interactions the last column, `(limit)`, is
                 what holds the smooth terms within the range of their sum on the training rows.
@@ -389,9 +398,12 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
     def export(self, filepath: Any, **kwargs: Any) -> None:  # type: ignore[override]
         """Export as a SavedModel for TF Serving.
 
-        `serving_default` takes the raw columns by name and returns `response` and `link`; the endpoint
-        `terms` returns the contribution of each term and, after a variational fit, `uncertainty` the
-        standard error of the link and the dispersion. An interrupted export leaves what was there.
+        `serving_default` takes the raw columns by name and returns `response` (the mean; of classes the
+        probabilities in the order of the classes) and `link`; with several predictors also each
+        parameter by its name, of classes also `class` and each probability as `probability_<class>`.
+        The endpoint `terms` returns the contribution of each term and, after a variational fit,
+        `uncertainty` the standard error of the link and the dispersion. An interrupted export leaves
+        what was there.
         """
         files.check_export(kwargs)
         endpoints = self._outputs.endpoints(with_uncertainty=self.has_posterior)

@@ -39,14 +39,18 @@ def read_formulas(
         family, given = _by_parameter(formula, family)
         first = next(iter(family.parameters))
     else:
-        given = {first: formula}
-    parsed = parse_formula(given[first], columns)
+        given = {family.shared or first: formula}
+    leading = given.get(first) if family.shared is None else _with_response(given)
+    parsed = parse_formula(str(leading), columns)
     check_form(parsed.response, family)
-    left = given[first].partition("~")[0].strip()
-    found = {first: parsed}
-    for name in list(family.parameters)[1:]:
-        text = given.get(name, CONSTANT)
+    left = str(leading).partition("~")[0].strip()
+    found: dict[str, Formula] = {}
+    for name in family.parameters:
+        text = given.get(name, given.get(str(family.shared), CONSTANT))
         before, tilde, after = text.partition("~")
+        if text == leading:
+            found[name] = parsed
+            continue
         if not tilde:
             raise DataError(
                 f'The formula of `{name}` must start with `~`, e.g. "~ s(x1)". Received: {text!r}.'
@@ -89,8 +93,14 @@ def family_with(family: Family, parameters: Iterable[str]) -> Family:
 def find_response(formula: str | Mapping[str, str], columns: Sequence[Any] | None = None) -> Expression:
     """The response, which one of the formulas has."""
     texts = [formula] if isinstance(formula, str) else list(formula.values())
-    own = (text for text in texts if isinstance(text, str) and text.partition("~")[0].strip())
-    return parse_formula(next(own, texts[0] if texts else ""), columns).response
+    own = {str(place): text for place, text in enumerate(texts) if isinstance(text, str)}
+    return parse_formula(_with_response(own), columns).response
+
+
+def _with_response(texts: Mapping[str, str]) -> str:
+    """The formula that names the response; the first where none does."""
+    own = (text for text in texts.values() if text.partition("~")[0].strip())
+    return next(own, next(iter(texts.values()), ""))
 
 
 def check_form(response: Expression, family: Family) -> None:
@@ -118,7 +128,7 @@ def _by_parameter(formula: Mapping[str, str], family: Family) -> tuple[Family, d
     family = family_with(family, formula)
     given: dict[str, str] = {}
     for name, text in formula.items():
-        own = family.own_parameter(name)
+        own = name if name == family.shared else family.own_parameter(name)
         if own is None:
             listed = ", ".join(f"`{known}`" for known in family.parameters)
             hint = did_you_mean(str(name), family.parameters)
@@ -129,7 +139,7 @@ def _by_parameter(formula: Mapping[str, str], family: Family) -> tuple[Family, d
             raise DataError(f"The parameter `{own}` has two formulas: {given[own]!r} and {text!r}.")
         given[own] = text
     first = next(iter(family.parameters))
-    if first not in given:
+    if family.shared is None and first not in given:
         raise DataError(
             f"The first parameter of the {family.name} family, `{first}`, needs a formula with the "
             f'response: {{"{first}": "y ~ 1", ...}}.'

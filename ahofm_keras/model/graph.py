@@ -16,6 +16,7 @@ from ahofm_keras.data import ROWS
 from ahofm_keras.families import Family
 from ahofm_keras.layers import (
     BasisExpansion,
+    MeanResponse,
     Offset,
     ParametricColumns,
     Positions,
@@ -27,7 +28,9 @@ from ahofm_keras.layers import (
 from ahofm_keras.layers.basis import Functions, all_functions, one_feature
 from ahofm_keras.layers.factor_covariances import factor_shapes
 from ahofm_keras.layers.inputs import RawColumns
+from ahofm_keras.serving import serving_names
 from ahofm_keras.terms import Design, Feature, InteractionOrder, Sources
+from ahofm_keras.terms.encoded import OFFSET
 from ahofm_keras.terms.margins import CENTRED
 from ahofm_keras.transforms import Expression
 
@@ -105,6 +108,7 @@ class Graph:
             family.
         links: the predictors, by parameter of the family.
         response: the mean; with several predictors all parameters `(n, K)`.
+        mean: the mean of the response; of classes the probabilities `(n, K)`.
         predictors: the layers that hold the intercepts, by parameter of the family.
         bases: basis expansions, and where each feature stands among them.
         columns: design columns of the linear terms, or None.
@@ -116,6 +120,7 @@ class Graph:
     limits: dict[str, tuple[RangeLimit, Tensor]]
     links: dict[str, Tensor]
     response: Tensor
+    mean: Tensor
     predictors: dict[str, Predictor]
     bases: Bases
     columns: Tensor | None
@@ -163,9 +168,11 @@ def build_graph(
     limits: dict[str, tuple[RangeLimit, Tensor]] = {}
     predictors: dict[str, Predictor] = {}
     links: dict[str, Tensor] = {}
+    suffixes = layer_suffixes(design)
     for name, own in design.predictors.items():
-        suffix = f"_{name}" if predictors else ""
-        offset = _offset(list(own.offsets.values()), f"offset{suffix}", inputs, encoders, free)
+        suffix = suffixes[name] if predictors else ""
+        key = f"{OFFSET}_{name}" if predictors else OFFSET
+        offset = _offset(list(own.offsets.values()), key, free(f"{OFFSET}{suffix}"), inputs, encoders)
         parts = {term.name: term.connect(sources) for term in own.terms if term.offset is None}
         contributions |= parts
         held = {term.name for term in design.held_terms(name)}
@@ -181,7 +188,17 @@ def build_graph(
         links[name] = layer(summed or [_nothing(encoders)], offset)
     several = list(links.values()) if len(links) > 1 else next(iter(links.values()))
     response = Response(family, name=free("response"))(several)
-    return Graph(inputs, encoders, contributions, limits, links, response, predictors, bases, columns)
+    mean = response
+    if len(links) > 1 or family.labelled:
+        mean = MeanResponse(family, name=free("mean_response"))(response)
+    return Graph(
+        inputs, encoders, contributions, limits, links, response, mean, predictors, bases, columns
+    )
+
+
+def layer_suffixes(design: Design) -> dict[str, str]:
+    """What names of layers end in, by parameter: classes are called anything."""
+    return {name: f"_{safe}" for name, safe in serving_names(design.predictors).items()}
 
 
 def _inputs(design: Design) -> dict[str, Tensor]:
@@ -276,17 +293,17 @@ def _nothing(encoders: dict[str, tuple[RawColumns, Tensor]]) -> Tensor:
 
 def _offset(
     expressions: Sequence[Expression],
+    key: str,
     name: str,
     inputs: dict[str, Tensor],
     encoders: dict[str, tuple[RawColumns, Tensor]],
-    free: Naming,
 ) -> Tensor | None:
     if not expressions:
         return None
     used = {column: inputs[column] for expression in expressions for column in expression.columns()}
-    layer = Offset(expressions, name=free(name))
+    layer = Offset(expressions, name=name)
     offset = layer(used)
-    encoders[name] = layer, offset
+    encoders[key] = layer, offset
     return offset
 
 
@@ -302,12 +319,11 @@ def count_posterior(design: Design) -> int:
 
 def build_posteriors(graph: Graph, design: Design, starts: int) -> dict[str, tuple[Posterior, Tensor]]:
     """The posterior of each predictor, by parameter of the family; predictors are independent there."""
-    single = len(design.predictors) == 1
+    if len(design.predictors) == 1:
+        return {name: build_posterior(graph, design.part(name), starts) for name in design.predictors}
     return {
-        name: build_posterior(
-            graph, design.part(name), starts, POSTERIOR if single else f"{POSTERIOR}_{name}"
-        )
-        for name in design.predictors
+        name: build_posterior(graph, design.part(name), starts, f"{POSTERIOR}{suffix}")
+        for name, suffix in layer_suffixes(design).items()
     }
 
 

@@ -60,7 +60,7 @@ def learn_state(
         rows = len(next(iter(columns.values()), y))
         if len(y) != rows:
             raise DataError(f"The response has {len(y)} values, the data {rows} rows.")
-        for own in formulas.values():
+        for own in {formula.text: formula for formula in formulas.values()}.values():
             warn_of_response(own, data, response, y, family)
     levels = read_levels(data, columns)
     for own in formulas.values():
@@ -97,6 +97,7 @@ def _learn_family(formula: str | Mapping[str, str], data: Any, family: Family) -
     response = find_response(formula, names)
     check_form(response, family)
     if not set(response.columns()) <= set(names):
+        family.check_known(str(response))
         return family
     return family.learn(response_values(data, response, family), str(response))
 
@@ -122,8 +123,9 @@ def learn_units(
     found = {}
     for name, link in family.parameters.items():
         shift = float(link.function(np.asarray(start[name]), np))
-        # On the whole line a predictor has the unit of the response; a logarithm has none.
-        scale = float(information[name][0]) ** -0.5 if link.is_identity else 1.0
+        # On the whole line a predictor has the unit of the response; a logarithm or a class has none.
+        unit = link.is_identity and not family.labelled
+        scale = float(information[name][0]) ** -0.5 if unit else 1.0
         found[name] = (shift if design.predictors[name].intercept else 0.0, scale)
     return found
 
@@ -137,7 +139,7 @@ def warn_of_response(
         warn(f"The response `{response}` {advice}")
     columns = read_columns(data, _feature_columns(formula))
     responses = {str(response): y} if y.ndim == 1 else {}
-    if set(response.columns()) <= set(column_names(data)):
+    if set(response.columns()) <= set(column_names(data)) and not family.labelled:
         responses |= read_response_columns(data, response)
     _warn_of_copies(formula, columns, responses)
 

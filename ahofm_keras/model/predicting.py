@@ -16,7 +16,7 @@ from ahofm_keras.batches import batch_rows
 from ahofm_keras.errors import DataError, NotFittedError, warn
 from ahofm_keras.families import Family
 from ahofm_keras.intervals import band_of_link, band_of_mean, conformal_band, predictive_spread
-from ahofm_keras.layers import Posterior
+from ahofm_keras.layers import ClassLabel, Posterior
 from ahofm_keras.model.arguments import (
     check_callbacks,
     check_choice,
@@ -24,6 +24,14 @@ from ahofm_keras.model.arguments import (
     check_unknown,
     check_verbose,
     check_whole,
+)
+from ahofm_keras.model.classes import (
+    ClassDistribution,
+    band_of_classes,
+    check_classes,
+    class_quantiles,
+    most_likely,
+    probability_frame,
 )
 from ahofm_keras.model.distributional import (
     ResponseDistribution,
@@ -38,9 +46,9 @@ from ahofm_keras.model.streams import own_errors
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.terms import Design, EncodedRows
 
-PREDICTION_TYPES = ("response", "link", "terms", "parameters", "distribution", "quantile")
+PREDICTION_TYPES = ("response", "link", "terms", "class", "parameters", "distribution", "quantile")
 # Those that ask for the whole distribution of the response.
-_DISTRIBUTIONAL = ("parameters", "distribution", "quantile")
+_DISTRIBUTIONAL = ("class", "parameters", "distribution", "quantile")
 PREDICTION_ROWS = 8192
 CONFORMAL = "conformal"
 INTERVAL_METHODS = ("posterior", CONFORMAL)
@@ -56,6 +64,7 @@ class Outputs:
     Args:
         graph: of the model.
         design: of the model.
+        family: of the response.
         posteriors: layer of each predictor and tensor `(n, 2)` of its variances, by parameter.
         in_use: factors of each layer that has room for more; they leave others out.
     """
@@ -64,10 +73,12 @@ class Outputs:
         self,
         graph: Graph,
         design: Design,
+        family: Family,
         posteriors: Mapping[str, tuple[Posterior, Any]],
         in_use: Callable[[], tuple[Any, ...]],
     ) -> None:
         self._in_use = in_use
+        self._family = family
         self._graph = graph
         self._design = design
         self._posteriors = dict(posteriors)
@@ -79,6 +90,19 @@ class Outputs:
     def mean(self) -> dict[str, Any]:
         """Mean response and predictor."""
         return {"response": self._graph.response, "link": self._graph.link}
+
+    def served(self) -> dict[str, Any]:
+        """What a consumer of the exported model asks first."""
+        graph = self._graph
+        found = {"response": graph.mean, "link": graph.link}
+        if self._family.labelled:
+            found["class"] = ClassLabel(self._family.classes)(graph.mean)
+            for place, own in enumerate(self._family.classes):
+                found[f"probability_{own}"] = graph.mean[:, place]
+        if len(graph.links) > 1:
+            for place, name in enumerate(graph.links):
+                found.setdefault(name, graph.response[:, place])
+        return found
 
     def limit(self, parameter: str | None = None) -> dict[str, Any]:
         """What the limit of a predictor, by default the first, changes of it, in its units."""
@@ -139,13 +163,24 @@ class Outputs:
         dispersion = keras.ops.multiply(known, self._graph.predictor.dispersion_unit)
         return {"link": self._graph.link, "link_se": error, "dispersion": dispersion}
 
+    def uncertainties(self) -> dict[str, Any]:
+        """Each predictor and its standard error."""
+        found: dict[str, Any] = {}
+        for name, pair in self.links().items():
+            found |= {f"link_{name}": pair[:, 0], f"link_se_{name}": pair[:, 1]}
+        return found
+
     def endpoints(self, with_uncertainty: bool) -> dict[str, dict[str, Any]]:
         """What an exported model serves, by endpoint."""
-        terms = self.terms()
+        terms, uncertainty = self.terms(), self.uncertainty
+        if len(self._graph.links) > 1:
+            each = {name: self.terms(name) for name in self._graph.links}
+            terms = {f"{name}: {label}": own for name in each for label, own in each[name].items()}
+            uncertainty = self.uncertainties
         return {
-            "serving_default": self.mean(),
+            "serving_default": self.served(),
             **({"terms": terms} if terms else {}),
-            **({"uncertainty": self.uncertainty()} if with_uncertainty else {}),
+            **({"uncertainty": uncertainty()} if with_uncertainty else {}),
         }
 
     def run(
@@ -338,6 +373,8 @@ class PredictRequest:
             )
         if self.q is not None:
             check_quantiles(self.q)
+        if self.type == "class":
+            check_classes(model.family)
         if self.interval is not None and self.type in _DISTRIBUTIONAL:
             raise DataError('`interval` goes with type="response" or type="link".')
         if self.type == "terms" and len(model.design.predictors) > 1:
@@ -368,7 +405,8 @@ def run_predict(
     x, interval = request.x, request.interval
     rows, size = reader.without_response(x), request.batch_size or PREDICTION_ROWS
     warn_if_unfitted(model)
-    if request.type in _DISTRIBUTIONAL or len(model.design.predictors) > 1:
+    classes = model.family.labelled and request.type == "response"
+    if request.type in _DISTRIBUTIONAL or classes or len(model.design.predictors) > 1:
         with own_errors():
             predicted = outputs.run("links", batches_of(rows, size, request.steps))
             outputs.warn_of_limit(predicted)
@@ -412,6 +450,10 @@ def _predict_distribution(model: Any, request: PredictRequest, predicted: dict[s
         frame = pd.DataFrame({name: mean for name, (mean, _) in links.items()})
         return with_index(frame, request.x)
     parameters = family.inverse_links({name: mean for name, (mean, _) in links.items()})
+    if request.type == "class":
+        return most_likely(family, family.probabilities(parameters))
+    if family.labelled and request.type != "parameters":
+        return _predict_classes(family, request, links)
     if request.type == "response":
         if level is not None:
             return with_index(band_of_parameters(family, links, level), request.x)
@@ -425,6 +467,18 @@ def _predict_distribution(model: Any, request: PredictRequest, predicted: dict[s
         return with_index(pd.DataFrame(parameters), request.x)
     distribution = ResponseDistribution(family, parameters)
     return distribution if request.type == "distribution" else distribution.quantile(request.q)
+
+
+def _predict_classes(family: Family, request: PredictRequest, links: dict[str, Any]) -> Any:
+    """Probabilities of classes, with bands, their distribution or its quantiles."""
+    if request.type == "quantile":
+        return class_quantiles(family, links, request.q)
+    parameters = family.inverse_links({name: mean for name, (mean, _) in links.items()})
+    if request.type == "distribution":
+        return ClassDistribution(family, parameters)
+    if request.interval is not None:
+        return with_index(band_of_classes(family, links, request.interval), request.x)
+    return with_index(probability_frame(family, family.probabilities(parameters)), request.x)
 
 
 def dispersion_of(model: Any) -> float:

@@ -113,6 +113,8 @@ def learn_response(data: Any, expression: Expression, family: Family) -> tuple[E
 
 def check_response_range(y: np.ndarray, label: str, family: Family) -> None:
     """Raise a `DataError` where a response varies too little to learn from it."""
+    if family.labelled:  # the classes were counted when they were learned
+        return
     family.check_training(y, label)
     if np.ptp(y) < 1 / LARGEST:
         raise DataError(f"The response `{label}` varies by {np.ptp(y):g} only. Use another unit.")
@@ -176,8 +178,9 @@ def read_response_columns(data: Any, expression: Expression) -> Columns:
 
 def _text_response(name: str, values: np.ndarray) -> DataError:
     return DataError(
-        f"The response `{name}` holds texts (first: {values[0]!r}). Recode it as numbers; "
-        "two classes as 0 and 1."
+        f"The response `{name}` holds texts (first: {values[0]!r}). Recode it as numbers, two classes "
+        'as 0 and 1; or take `family="categorical"`, of texts in an order `"ordinal"`, which have a '
+        "probability of each text."
     )
 
 

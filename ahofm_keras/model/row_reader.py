@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -12,7 +13,7 @@ from ahofm_keras.families import Family
 from ahofm_keras.model.beside import in_row_order, response_of
 from ahofm_keras.model.encoding import Encoder
 from ahofm_keras.model.fit_result import Sample, take_sample
-from ahofm_keras.model.reading import read_inputs, read_weight
+from ahofm_keras.model.reading import as_response, read_inputs, read_weight
 from ahofm_keras.model.streams import BatchCheck, check_stream
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.terms import Design, EncodedRows
@@ -91,6 +92,16 @@ class RowReader:
         if isinstance(x, tf.data.Dataset):
             return self._stream(x, with_response=False)
         return self._encoder.encode(read_inputs(self._design, x, self._extrapolation))
+
+    def batch(self, x: Any, y: Any) -> tuple[Any, Any]:
+        """A batch as training takes it, encoded where the model's answer is not what the loss takes."""
+        several = len(self._design.predictors) > 1 or self._family.labelled
+        if not (several and isinstance(x, Mapping)):
+            return x, y
+        labels = (
+            y if y is None or not self._family.labelled else as_response(y, self.response, self._family)
+        )
+        return tuple(self._encoder.encode(read_inputs(self._design, x, self._extrapolation))), labels
 
     def _stream(self, dataset: tf.data.Dataset, with_response: bool) -> tf.data.Dataset:
         check_stream(dataset, self._design, with_response, self._family.labelled)

@@ -275,15 +275,18 @@ def _assemble(
     count = len(chapters)
     formulas = formula_lines(model)
     formulas[-1] += f"   ({model.family.name})"
-    head, foot = _HEAD + 2 * _LINE * (count - 1), _FOOT + 2 * _LINE * (count - 1)
+    narrow = all(max(chapter.shown) <= 2 for chapter in chapters)
+    width = _NARROW if narrow else _WIDTH
+    if figure is not None:
+        width = figure.bbox.width / figure.dpi
+    letters = int(width * 72 / (LETTER * (SMALL + 0.5)))
+    title = "\n".join(wrap(text, letters, 2, separators=r" ,+") for text in formulas)
+    head, foot = _HEAD + _LINE * max(title.count("\n") - 1, 0), _FOOT + _LINE * (count - 1)
     heights = [section.height for chapter in chapters for section in chapter.sections]
     if figure is None:
-        narrow = all(max(chapter.shown) <= 2 for chapter in chapters)
-        figure = new_figure((_NARROW if narrow else _WIDTH, sum(heights) + head + foot))
-    letters = int(figure.bbox.width / figure.dpi * 72 / (LETTER * (SMALL + 0.5)))
+        figure = new_figure((width, sum(heights) + head + foot))
     strips = figure.subfigures(len(heights) + 2, 1, squeeze=False, height_ratios=[head, *heights, foot])
     strips = strips[:, 0]
-    title = "\n".join(wrap(text, letters, 2, separators=r" ,+") for text in formulas)
     strips[0].text(0.01, 0.5, title, fontsize=SMALL + 0.5, color=SOFT, va="center")
     axes: dict[str | None, dict[str, Any]] = {}
     notes, rest = [], iter(strips[1:-1])

@@ -76,6 +76,13 @@ def test_a_map_that_changes_needs_all_three_features(tell) -> None:
     assert found["exact tensor product"] < 0.7 * found["a map and a daily course"]
 
 
+def test_intervals_are_wide_where_the_spread_is(tell) -> None:
+    found, text = tell("demand")
+    assert found["mean and scale"] > found["mean only"] + 0.2
+    assert found["error of log scale"] < 0.2
+    assert "wild" in text
+
+
 def test_the_true_pair_and_triple_are_ranked_first_and_refined(tell) -> None:
     found, text = tell("triple")
     assert found["pairs"] == "gene_02:gene_09"

@@ -108,7 +108,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "construct: constant boolean": (build("y ~ k", DATA.assign(k=True)), "`k` is constant, so `k` cannot learn anything from it. Leave it out."),
     "construct: constant response": (build("y ~ x1", DATA.assign(y=1.0)), "The response `y` is constant (1): nothing to learn."),
     # responses
-    "construct: texts as response": (build("y ~ x1", DATA.assign(y="yes")), "The response `y` holds texts (first: 'yes'). Recode it as numbers; two classes as 0 and 1."),
+    "construct: texts as response": (build("y ~ x1", DATA.assign(y="yes")), "The response `y` holds texts (first: 'yes'). Recode it as numbers, two classes as 0 and 1; or take `family=\"categorical\"`, of texts in an order `\"ordinal\"`, which have a probability of each text."),
     "construct: fractions as counts": (build("e ~ x1", family="poisson"), "The response `e` of the poisson family must be whole numbers from 0 on, but 59 of 60 values are not; first at row 0: 0.5."),
     "construct: negative counts": (build("c ~ x1", at("c", 8, -1), family="poisson"), "The response `c` of the poisson family must be whole numbers from 0 on, but 1 of 60 values are not; first at row 8: -1."),
     "construct: labels 1 and 2": (build("b ~ x1", DATA.assign(b=DATA.b + 1), family="bernoulli"), "The response `b` of the bernoulli family must be 0 or 1, but 40 of 60 values are not; first at row 1: 2."),
@@ -120,12 +120,12 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "fit: labels": (fit(DATA.assign(b=7), model="labels"), "The response `b` of the bernoulli family must be 0 or 1, but 60 of 60 values are not; first at row 0: 7."),
     "fit: short response": (fit(DATA, [1.0, 2.0]), "The response has 2 values, the data 60 rows."),
     "evaluate: negative counts": (evaluate(DATA.assign(c=-1)), "The response `c` of the poisson family must be whole numbers from 0 on, but 60 of 60 values are not; first at row 0: -1."),
-    "evaluate: texts": (evaluate(DATA, ["u"] * ROWS), "The response `c` holds texts (first: 'u'). Recode it as numbers; two classes as 0 and 1."),
+    "evaluate: texts": (evaluate(DATA, ["u"] * ROWS), "The response `c` holds texts (first: 'u'). Recode it as numbers, two classes as 0 and 1; or take `family=\"categorical\"`, of texts in an order `\"ordinal\"`, which have a probability of each text."),
     # options
     "construct: family": (build("y ~ x1", family="logit"), f"Unknown family 'logit'. Here it is called `bernoulli`, of responses that are 0 or 1. Known families: {', '.join(f'`{name}`' for name in FAMILIES)}."),
     "construct: df_kind": (build("y ~ x1", df_kind="HH"), "`df_kind` must be one of '2H-HH', 'H'. Received: 'HH'."),
     "construct: extrapolation": (build("y ~ x1", extrapolation="cubic"), "`extrapolation` must be one of 'clip', 'linear', 'error'. Received: 'cubic'."),
-    "predict: type": (predict(DATA, type="class"), "`type` must be one of 'response', 'link', 'terms', 'parameters', 'distribution', 'quantile'. Received: 'class'."),
+    "predict: type": (predict(DATA, type="classes"), "`type` must be one of 'response', 'link', 'terms', 'class', 'parameters', 'distribution', 'quantile'. Received: 'classes'."),
     "fit: solver": (fit(solver="variatonal"), "`solver` must be one of 'auto', 'adam', 'bcd', 'variational'. Received: 'variatonal'."),
     "fit: restarts below 0": (fit(restarts=-1), "`restarts` must be a whole number of at least 0. Received: -1."),
     "fit: no restarts": (fit(restarts=None), "`restarts` must be a whole number of at least 0. Received: None."),
