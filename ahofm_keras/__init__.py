@@ -33,11 +33,12 @@ if TYPE_CHECKING:
     from ahofm_keras.families import register_family
     from ahofm_keras.formula import parse_formula
     from ahofm_keras.model import AdditiveModel, afm, ahofm, fit, fm, gam, hofm, load_model
-    from ahofm_keras.plotting import plot
+    from ahofm_keras.plotting import plot, plot_survival
     from ahofm_keras.refinement import refine
     from ahofm_keras.reporting import report
     from ahofm_keras.scores import crps, log_score
     from ahofm_keras.summaries import Summary, coef, summary, vcov
+    from ahofm_keras.survival_curves import baseline, concordance, survival
     from ahofm_keras.terms import register_term
 
 __all__ = [
@@ -55,9 +56,11 @@ __all__ = [
     "__version__",
     "afm",
     "ahofm",
+    "baseline",
     "check",
     "coef",
     "compare",
+    "concordance",
     "crps",
     "effect",
     "effects",
@@ -71,12 +74,14 @@ __all__ = [
     "log_score",
     "parse_formula",
     "plot",
+    "plot_survival",
     "refine",
     "register_family",
     "register_term",
     "report",
     "shares",
     "summary",
+    "survival",
     "vcov",
 ]
 
@@ -88,11 +93,12 @@ _NAMES = {
     "families": ("register_family",),
     "formula": ("parse_formula",),
     "model": ("AdditiveModel", "afm", "ahofm", "fit", "fm", "gam", "hofm", "load_model"),
-    "plotting": ("plot",),
+    "plotting": ("plot", "plot_survival"),
     "refinement": ("refine",),
     "reporting": ("report",),
     "scores": ("crps", "log_score"),
     "summaries": ("Summary", "coef", "summary", "vcov"),
+    "survival_curves": ("baseline", "concordance", "survival"),
     "terms": ("register_term",),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ahofm_keras.decomposition.parts import check_readable
-from ahofm_keras.diagnostics.checked_rows import read_rows
+from ahofm_keras.diagnostics.checked_rows import check_density, read_rows
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.formulas import formula_text
@@ -201,9 +201,10 @@ def _sorted_rows(model: AdditiveModel) -> np.ndarray:
     """Responses and weights of the training rows; their order says nothing."""
     assert model.sample is not None
     y, weight = model.sample.y, model.sample.weight
-    weight = np.ones_like(y) if weight is None else weight
-    order = np.lexsort((weight, y))
-    return np.stack([y[order], weight[order]])
+    # Beside a response of several columns stands, last, what a model has learned of it.
+    columns = [y] if y.ndim == 1 else list(y.T[:-1])
+    columns.append(np.ones(len(y)) if weight is None else weight)
+    return np.stack(columns)[:, np.lexsort(columns[::-1])]
 
 
 def _is_plain(model: AdditiveModel) -> bool:
@@ -224,5 +225,7 @@ def _figures(model: AdditiveModel) -> dict[str, Any]:
 
 def _log_scores(models: Sequence[AdditiveModel], data: Any) -> tuple[list[float], int]:
     """Mean log-likelihood of given rows, of each model, and their number."""
+    for model in models:
+        check_density(model, "A log score")
     read = [read_rows(model, data, None, None) for model in models]
     return [mean_log_score(rows) for rows in read], len(read[0])

@@ -54,15 +54,23 @@ class AhofmWarning(UserWarning):
 _notes: ContextVar[list[str] | None] = ContextVar("notes", default=None)
 
 
+_silent: ContextVar[bool] = ContextVar("silent", default=False)
+
+
 @contextmanager
-def noting() -> Iterator[list[str]]:
-    """Also keep what is warned of inside, for those who read the fit later."""
+def noting(silently: bool = False) -> Iterator[list[str]]:
+    """Also keep what is warned of inside, for those who read the fit later.
+
+    Args:
+        silently: whether it is kept alone, to be told later.
+    """
     notes: list[str] = []
-    token = _notes.set(notes)
+    tokens = _notes.set(notes), _silent.set(silently)
     try:
         yield notes
     finally:
-        _notes.reset(token)
+        _notes.reset(tokens[0])
+        _silent.reset(tokens[1])
 
 
 def warn(message: str) -> None:
@@ -70,6 +78,8 @@ def warn(message: str) -> None:
     notes = _notes.get()
     if notes is not None:
         notes.append(message)
+    if _silent.get():
+        return
     level = 1
     frame = sys._getframe(0)
     while frame.f_back is not None and _is_inside(frame.f_globals.get("__name__", "")):

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special
 
 from ahofm_keras.decomposition.parts import check_readable
-from ahofm_keras.diagnostics.checked_rows import CheckedRows, read_rows
+from ahofm_keras.diagnostics.checked_rows import CheckedRows, check_density, read_rows
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.distributional import mixture_components
@@ -57,7 +57,7 @@ def log_score(
         >>> log_score(uneven, data[200:]) > log_score(even, data[200:])
         True
     """
-    rows = _read(model, data, y, sample_weight)
+    rows = _read(model, data, y, sample_weight, "The log score")
     if not posterior:
         return _collected(_log_densities(rows), rows, by_row)
     return _collected(_averaged_log_densities(model, rows), rows, by_row)
@@ -91,7 +91,12 @@ def crps(
         DataError: no rows, a response that the family cannot have, a family without such a score.
         NotFittedError: the model was never fitted.
     """
-    rows = _read(model, data, y, sample_weight)
+    rows = _read(model, data, y, sample_weight, "The CRPS")
+    if rows.family.labelled and not rows.family.ordered:
+        raise DataError(
+            f"Classes of the {rows.family.name} family have no order, so no CRPS. Take `ak.log_score`, "
+            'or `family="ordinal"` where they have one.'
+        )
     try:
         found = rows.drawn.crps(rows.drawn_y, rows.parameters)
     except NotImplementedError as error:
@@ -104,8 +109,9 @@ def mean_log_score(rows: CheckedRows) -> float:
     return float(_collected(_log_densities(rows), rows, False))
 
 
-def _read(model: AdditiveModel, data: Any, y: Any, sample_weight: Any) -> CheckedRows:
+def _read(model: AdditiveModel, data: Any, y: Any, sample_weight: Any, score: str) -> CheckedRows:
     check_readable(model)
+    check_density(model, score)
     return read_rows(model, data, y, sample_weight)
 
 

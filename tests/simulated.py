@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+import ahofm_keras as ak
 from ahofm_keras.families import FAMILIES, Family, get_family
 
 # Centre and reach of the predictor of a parameter, by its link; of some parameters others.
@@ -23,14 +24,14 @@ _OTHERS |= {"precision": (2.3, 0.4), "skewness": (0.0, 0.3), "tail": (0.0, 0.2)}
 def _is_simulated(family: Family) -> bool:
     """Whether it has a distribution of one number, and links that a truth is known for."""
     links = [link.name for link in family.parameters.values()]
-    own = family.__class__.__module__.startswith("ahofm_keras.")
-    return own and not getattr(family, "labelled", False) and set(links) <= set(_ETAS) and _has(family)
+    own = family.__class__.__module__.startswith("ahofm_keras.") and not family.is_loss
+    return own and not family.labelled and set(links) <= set(_ETAS) and _has(family)
 
 
 def _has(family: Family) -> bool:
     try:
         family.distribution_of(true_parameters(family, np.linspace(-1, 1, 3)))
-    except NotImplementedError:
+    except (NotImplementedError, ak.AhofmError):
         return False
     return True
 

@@ -13,11 +13,11 @@ import pandas as pd
 from ahofm_keras.decomposition.names import check_count
 from ahofm_keras.decomposition.parts import check_readable
 from ahofm_keras.diagnostics.basis import basis_frame
-from ahofm_keras.diagnostics.checked_rows import read_rows
+from ahofm_keras.diagnostics.checked_rows import check_density, read_rows
 from ahofm_keras.diagnostics.concurvity import concurvity_frame
 from ahofm_keras.diagnostics.frequencies import frequency_frame
 from ahofm_keras.diagnostics.overall import calibration_frame, expected_spread, overall_frame
-from ahofm_keras.diagnostics.residuals import DEVIANCE, residual_frame, score_column
+from ahofm_keras.diagnostics.residuals import residual_columns, residual_frame
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.formulas import formula_text
@@ -36,6 +36,8 @@ class Check:
         link: name of the link, of several predictors of each.
         binary: whether the response is 0 or 1.
         discrete: whether it is a whole number.
+        classes: names of the classes that it is one of, where it is no number; residuals and frequencies
+            are of their places 0, 1, ...
         response: name of the response.
         source: which rows, in words.
         dispersion: of the response, at which residuals are taken.
@@ -52,7 +54,8 @@ class Check:
             `nearest` other term and its share, `ok`, `verdict`. Of an order of an interaction only the
             fitted function counts.
         tests: a row per check of the whole: `check`, `value`, `expected`, `ok`, `verdict`.
-        calibration: mean `observed` and `fitted` response by bins of the fitted one.
+        calibration: mean `observed` and `fitted` response by bins of the fitted one; of classes the
+            probability of each `class`.
         frequencies: rows by their response, `observed` and `expected`; `low` and `high` are the ends of
             each bin, both inside of a discrete response.
     """
@@ -62,6 +65,7 @@ class Check:
     link: str
     binary: bool
     discrete: bool
+    classes: tuple[str, ...]
     response: str
     source: str
     dispersion: float
@@ -150,6 +154,7 @@ def check(
             "`check` looks at the whole response, so at all predictors at once: pass the model, not its "
             f"`{model.of_parameter}`."
         )
+    check_density(model, "`check`")
     check_count("seed", seed, 0, none=False)
     rows = read_rows(model, data, y, sample_weight)
     residuals = residual_frame(rows, seed)
@@ -161,6 +166,7 @@ def check(
         ", ".join(link.name for link in model.family.parameters.values()),
         model.family.binary,
         model.family.discrete,
+        tuple(map(str, model.family.classes)) if model.family.labelled else (),
         str(model.response),
         rows.source,
         rows.dispersion,
@@ -178,10 +184,11 @@ def check(
 
 def _of_parameters(model: AdditiveModel, read: Callable[[Any, str], pd.DataFrame]) -> pd.DataFrame:
     """A frame of each predictor, given the column of its residuals; with `parameter` of several."""
-    names = list(model.design.predictors)
+    columns = residual_columns(model.family, model.design.predictors)
+    names = list(columns)
+    frames = [read(model.parameter(name), column) for name, column in columns.items()]
     if len(names) == 1:
-        return read(model, DEVIANCE)
-    frames = [read(model.parameter(name), score_column(name)) for name in names]
+        return frames[0]
     found = pd.concat([own.assign(parameter=name) for name, own in zip(names, frames, strict=True)])
     found.insert(0, "parameter", found.pop("parameter"))
     found["verdict"] = [

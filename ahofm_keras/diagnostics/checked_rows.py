@@ -72,7 +72,9 @@ class CheckedRows:
 
     @cached_property
     def mean(self) -> np.ndarray:
-        """Of each response `(n,)`."""
+        """Of each response `(n,)`; of classes of their places 0, 1, ..."""
+        if self.family.labelled:
+            return np.asarray(self.distribution.mean())
         return np.asarray(self.family.mean_of(self.parameters))
 
     # What was drawn is another number than the response where weights are a part of it, as trials are.
@@ -113,12 +115,26 @@ class CheckedRows:
         return {name: values[rows] for name, values in self.columns.items()}
 
 
+def check_density(model: AdditiveModel, purpose: str) -> None:
+    """Raise a `DataError` where the family is a loss, and predicts no distribution."""
+    if model.family.is_loss:
+        raise DataError(
+            f"{purpose} needs a predicted distribution, and the {model.family.name} family is a loss: "
+            "it assumes none. `evaluate` has the mean loss of rows."
+        )
+
+
 def read_rows(model: AdditiveModel, data: Any, y: Any, sample_weight: Any) -> CheckedRows:
     """The rows given, else those of the fit that the model still knows.
 
     Raises:
         DataError: no rows, no response, columns that do not fit the model.
     """
+    if model.family.nuisance:
+        raise DataError(
+            f"Checks of the {model.family.name} family, whose responses are censored, are not there "
+            "yet: `concordance` says how well it ranks."
+        )
     columns, response, weight, index = _find_rows(model, data, y, sample_weight)
     used = np.flatnonzero(weight > 0)
     columns = {name: values[used] for name, values in columns.items()}

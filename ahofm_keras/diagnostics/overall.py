@@ -54,10 +54,14 @@ def overall_frame(
     family = model.family
     if family.dispersion_known and len(family.parameters) == 1 and not family.binary:
         lines.append(_dispersion_line(model, rows))
-    if family.discrete and not family.binary:
+    if family.discrete and not family.binary and not family.labelled:
         lines.append(_zeros_line(rows))
     if family.binary and len(calibration) > 2:
-        lines.append(_calibration_line(rows, calibration))
+        lines.append(_calibration_line(rows, calibration, ""))
+    if family.labelled:
+        for own, frame in calibration.groupby("class", sort=False):
+            if len(frame) > 2:
+                lines.append(_calibration_line(rows, frame.reset_index(drop=True), str(own)))
     lines += [*_degrees_lines(model, rows), *_rank_lines(model), *_row_lines(model, rows, residuals)]
     if model.fit_result is not None and not model.fit_result.converged:
         text = "The fit stopped before it converged: give it more epochs."
@@ -66,17 +70,29 @@ def overall_frame(
 
 
 def calibration_frame(rows: CheckedRows) -> pd.DataFrame:
-    """Mean response by bins of the fitted mean.
+    """Mean response by bins of the fitted mean; of classes the probability of each.
 
     Returns:
         A row a bin with `rows`, `fitted` and `observed` (means over the bin), and `lower` and `upper`:
-        where the observed mean lies in 95 of 100 cases if the model is right.
+        where the observed mean lies in 95 of 100 cases if the model is right. Of classes also `class`.
     """
-    bins = int(np.clip(len(rows) // _LEAST_ROWS_A_BIN, 1, _BINS))
-    edges = np.unique(np.quantile(rows.mean, np.linspace(0, 1, bins + 1)[1:-1]))
-    place = np.searchsorted(edges, rows.mean, side="right")
-    variance = rows.variance
-    table = pd.DataFrame({"place": place, "fitted": rows.mean, "observed": rows.y, "variance": variance})
+    if not rows.family.labelled:
+        return _calibration(rows.y, rows.mean, rows.variance)
+    chances = rows.distribution.probabilities
+    frames = [
+        _calibration((rows.y == place).astype(float), chance, chance * (1 - chance)).assign(
+            **{"class": own}
+        )
+        for place, (own, chance) in enumerate(zip(map(str, rows.family.classes), chances.T, strict=True))
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _calibration(y: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> pd.DataFrame:
+    bins = int(np.clip(len(y) // _LEAST_ROWS_A_BIN, 1, _BINS))
+    edges = np.unique(np.quantile(mean, np.linspace(0, 1, bins + 1)[1:-1]))
+    place = np.searchsorted(edges, mean, side="right")
+    table = pd.DataFrame({"place": place, "fitted": mean, "observed": y, "variance": variance})
     groups = table.groupby("place")
     found = groups[["fitted", "observed"]].mean()
     found.insert(0, "rows", groups.size())
@@ -235,20 +251,21 @@ def _used_degrees(model: AdditiveModel, rows: CheckedRows) -> float:
     return float(record.edf) * len(rows) / record.rows
 
 
-def _calibration_line(rows: CheckedRows, calibration: pd.DataFrame) -> Line:
+def _calibration_line(rows: CheckedRows, calibration: pd.DataFrame, name: str) -> Line:
     """The statistic of Hosmer & Lemeshow; the value is the largest gap of a bin."""
     gap = calibration["observed"] - calibration["fitted"]
     error = (calibration["upper"] - calibration["fitted"]) / stats.norm.ppf(0.975)
     statistic = float(np.sum((gap / np.maximum(error, np.finfo(float).tiny)) ** 2))
     p_value = float(stats.chi2.sf(statistic, len(calibration) - (2 if rows.trained else 0)))
     worst = int(np.argmax(np.abs(gap)))
+    of = f" of `{name}`" if name else ""
     text = (
-        f"Not calibrated: where {calibration['fitted'][worst]:.1%} is predicted, "
+        f"Not calibrated{of}: where {calibration['fitted'][worst]:.1%} is predicted, "
         f"{calibration['observed'][worst]:.1%} is observed."
     )
     off = p_value < _UNLIKELY and abs(gap[worst]) > _LEAST_GAP
     expected = f"0 (p = {p_value:.2g})"
-    return _line("largest calibration gap", float(gap[worst]), expected, off, text)
+    return _line(f"largest calibration gap{of.replace('`', '')}", float(gap[worst]), expected, off, text)
 
 
 def _degrees_lines(model: AdditiveModel, rows: CheckedRows) -> Iterator[Line]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
@@ -84,20 +84,23 @@ def parameter_residuals(rows: CheckedRows) -> dict[str, np.ndarray]:
     model is right. That of a scale is large where responses are further from their mean than it says.
     """
     family = rows.family
-    if len(rows.links) == 1:
+    if list(residual_columns(family, rows.links).values()) == [DEVIANCE]:
         return {DEVIANCE: deviance_residuals(family, rows.y, rows.mean, rows.weight)}
     score, information = (
         method(rows.y, rows.parameters) for method in (family.score, family.information)
     )
     return {
-        score_column(name): score[name] / np.sqrt(np.maximum(information[name], np.finfo(float).tiny))
-        for name in rows.links
+        column: score[name] / np.sqrt(np.maximum(information[name], np.finfo(float).tiny))
+        for name, column in residual_columns(family, rows.links).items()
     }
 
 
-def score_column(parameter: str) -> str:
-    """The column of the residuals that holds the score of a parameter."""
-    return f"score_{parameter}"
+def residual_columns(family: Family, parameters: Iterable[str]) -> dict[str, str]:
+    """The column that holds the residuals of each predictor, by parameter."""
+    names = list(parameters)
+    if len(names) == 1 and not family.labelled:
+        return {names[0]: DEVIANCE}
+    return {name: f"score_{name}" for name in names}
 
 
 def deviance_residuals(

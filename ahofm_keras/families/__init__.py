@@ -18,18 +18,23 @@ from ahofm_keras.families.weibull import Weibull  # isort: skip
 from ahofm_keras.families.beta import Beta  # isort: skip
 from ahofm_keras.families.negative_binomial import NegativeBinomial  # isort: skip
 from ahofm_keras.families.negative_binomial_1 import NegativeBinomial1  # isort: skip
+from ahofm_keras.families.quantile import Quantile  # isort: skip
+from ahofm_keras.families.expectile import Expectile  # isort: skip
 from ahofm_keras.families.tweedie import Tweedie  # isort: skip
 from ahofm_keras.families.zero_inflated import (  # isort: skip
     HurdlePoisson,
     ZeroInflatedNegativeBinomial,
     ZeroInflatedPoisson,
 )
+from ahofm_keras.families.cox import Cox  # isort: skip
 from ahofm_keras.families.categorical import Categorical  # isort: skip
 from ahofm_keras.families.ordinal import Ordinal  # isort: skip
 from ahofm_keras.families.base import Family
+from ahofm_keras.families.custom import CustomFamily, custom
 from ahofm_keras.families.exponential import ExponentialFamily
 from ahofm_keras.families.links import LINKS, Link
 from ahofm_keras.families.losses import Deviance, HalfDeviance
+from ahofm_keras.families.overview import overview
 from ahofm_keras.families.registry import FAMILIES, get_family, register_family
 
 __all__ = [
@@ -39,7 +44,10 @@ __all__ = [
     "Beta",
     "Binomial",
     "Categorical",
+    "Cox",
+    "CustomFamily",
     "Deviance",
+    "Expectile",
     "ExponentialFamily",
     "Family",
     "Gamma",
@@ -57,12 +65,15 @@ __all__ = [
     "NegativeBinomial1",
     "Ordinal",
     "Poisson",
+    "Quantile",
     "Shash",
     "StudentT",
     "Tweedie",
     "Weibull",
     "ZeroInflatedNegativeBinomial",
     "ZeroInflatedPoisson",
+    "custom",
     "get_family",
+    "overview",
     "register_family",
 ]

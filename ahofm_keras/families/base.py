@@ -20,6 +20,7 @@ from ahofm_keras.families.labels import decode_labels
 from ahofm_keras.families.links import LINKS, Link
 from ahofm_keras.families.meanings import meaning_of
 from ahofm_keras.families.predictive import Asked, quantile_by_distribution
+from ahofm_keras.families.suggestions import suggest_family
 
 Array = Any
 Namespace = Any
@@ -56,10 +57,14 @@ class Family:
             estimated on the side.
         binary: whether it is 0 or 1, so that its mean is a probability.
         labelled: whether it may hold texts and other labels, which `encode` makes numbers of.
+        nuisance: whether something is learned from all rows together and stands beside each response.
         ordered: whether these labels have an order.
         classes: labels of the classes that the response is one of.
         shared: what a dict of formulas calls that of all parameters without one of their own; a plain
             formula is that of all then.
+        unshared: parameters that it does not reach: they are constant without a formula of their own.
+        levels: those of quantiles that the family is of.
+        is_loss: whether its log-density is minus a loss and no more: there is no distribution then.
         constant_variance: whether the variance is that of every mean.
         least_slope: slope and variance stay above this in a fit: a row of a mean at the edge of the
             support says nothing. 0 where a row says as much at any mean.
@@ -83,9 +88,13 @@ class Family:
     with_dispersion: ClassVar[str | None] = None
     binary: ClassVar[bool] = False
     labelled: ClassVar[bool] = False
+    nuisance: ClassVar[bool] = False
     ordered: ClassVar[bool] = False
     classes: ClassVar[tuple[Any, ...]] = ()
     shared: ClassVar[str | None] = None
+    unshared: ClassVar[tuple[str, ...]] = ()
+    levels: tuple[float, ...] = ()
+    is_loss: ClassVar[bool] = False
     constant_variance: ClassVar[bool] = False
     least_slope: ClassVar[float] = 1e-10
     variance_text: ClassVar[str] = "what the family says"
@@ -151,6 +160,14 @@ class Family:
         """The family of what `to_json` gave."""
         options = {key: value for key, value in config.items() if key not in ("name", "links")}
         return cls(config.get("links"), **options)
+
+    @property
+    def only_for_mini_batches(self) -> str | None:
+        """Why no block solver can fit the family, in words, or None."""
+        return None
+
+    def check_saved(self) -> None:
+        """Raise a `DataError` where a file could not say what the family is made of."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Family) and self.to_json() == other.to_json()
@@ -313,6 +330,11 @@ class Family:
             return next(iter(parameters.values()))
         return np.asarray(self.distribution_of(parameters).mean())
 
+    @property
+    def several_classes(self) -> bool:
+        """Whether the response is a class, and its mean no number but a probability of each."""
+        return bool(self.classes) and not self.binary
+
     def probabilities(self, parameters: Parameters, xp: Namespace = np) -> Array:
         """Of each of the `classes` `(..., K)`."""
         raise NotImplementedError(f"The {self.name} family has no classes.")
@@ -341,6 +363,41 @@ class Family:
         Here by an integral over the cumulative probabilities; closed forms are faster.
         """
         return numeric_crps(self.distribution_of(parameters), np.asarray(y, float), self.discrete)
+
+    # What is learned from all rows together -----------------------------------------------------
+
+    def learn_nuisance(
+        self, y: np.ndarray, parameters: Parameters, weight: np.ndarray | None
+    ) -> dict[str, Any]:
+        """What maximises the likelihood at these parameters of all rows, as JSON."""
+        raise NotImplementedError(f"The {self.name} family has no nuisance.")
+
+    def given(self, y: np.ndarray, nuisance: Mapping[str, Any]) -> np.ndarray:
+        """The response with what the nuisance says of it beside it."""
+        return y
+
+    def nuisance_information(
+        self, y: np.ndarray, functions: np.ndarray, parameters: Parameters, weight: np.ndarray | None
+    ) -> np.ndarray:
+        """What learning the nuisance takes of the information on coefficients `(q, q)`.
+
+        Args:
+            y: response with the nuisance beside it.
+            functions: that the predictor is a sum of, on each row `(n, q)`.
+            parameters: of each row.
+            weight: of each row, or None.
+        """
+        raise NotImplementedError(f"The {self.name} family has no nuisance.")
+
+    def bound(self, nuisance: Mapping[str, Any]) -> Family:
+        """The family that knows the nuisance, with the distribution of new responses."""
+        return self
+
+    def mean_log_density(
+        self, y: np.ndarray, parameters: Parameters, weight: np.ndarray | None
+    ) -> float:
+        """Of all rows, up to terms of y alone, with the best nuisance where there is one."""
+        return float(np.average(self.log_density(y, parameters, np), weights=weight))
 
     # Response and start -------------------------------------------------------------------------
 
@@ -404,6 +461,7 @@ class Family:
             raise DataError(
                 f"The response `{label}` of the {self.name} family must be {self.support_text}, but "
                 f"{int(outside.sum()):,} of {len(y):,} values are not; first at row {row}: {held}."
+                f"{suggest_family(y, self.binary)}"
             )
 
     def advice(self, y: np.ndarray) -> str | None:

@@ -8,13 +8,15 @@ import numpy as np
 from scipy import special, stats
 
 from ahofm_keras.errors import DataError, warn
-from ahofm_keras.families.base import Array, Family, Namespace
+from ahofm_keras.families.base import Array, Family, Namespace, Parameters
 from ahofm_keras.families.binary import LEAST_PROBABILITY, Bernoulli
-from ahofm_keras.families.predictive import Asked
 from ahofm_keras.families.registry import register_family
 
 # What a number of successes may miss a whole one by: proportions have been rounded.
 _ROUNDING = 1e-4
+# Nodes of the average over a gaussian predictor, and their weights.
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 
 
 @register_family
@@ -111,6 +113,10 @@ class Binomial(Bernoulli):
     def distribution(self, mean: np.ndarray, dispersion: float | np.ndarray = 1.0) -> object:
         return stats.binom(1 if self.trials is None else self.trials, mean)
 
+    def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
+        """Of the number of successes where trials are known, else of the share."""
+        return parameters["mean"] * (1.0 if self.trials is None else self.trials)
+
     def log_constant(self, y: np.ndarray) -> np.ndarray:
         """None of one trial: what the deviance leaves out is the best that a share can have."""
         return -super().unit_deviance(y, np.clip(y, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)) / 2
@@ -126,9 +132,17 @@ class Binomial(Bernoulli):
         chance = special.xlogy(successes, mean) + special.xlog1py(trials - successes, -mean)
         return float(np.sum(choices + chance))
 
-    def averaged_quantile(
-        self, link: np.ndarray, error: np.ndarray, dispersion: float, asked: Asked
+    def predictive_quantile(
+        self, link: np.ndarray, error: np.ndarray, dispersion: float, probability: float
     ) -> np.ndarray:
+        """The least number of successes that is not exceeded with that chance, averaged over links."""
         if self.trials is None:
-            return super().averaged_quantile(link, error, dispersion, asked)
-        return Family.averaged_quantile(self, link, error, dispersion, asked)
+            return super().predictive_quantile(link, error, dispersion, probability)
+        mean = self.inverse_link(link[:, None] + np.maximum(error, 0.0)[:, None] * _NODES, np)
+        low, high = np.full(len(link), -1.0), np.asarray(self.trials, float)
+        while np.any(high - low > 1):
+            middle = np.floor((low + high) / 2)
+            chance = stats.binom.cdf(middle[:, None], self.trials[:, None], mean) @ _WEIGHTS
+            enough = chance >= probability
+            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+        return high

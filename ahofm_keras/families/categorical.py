@@ -41,6 +41,9 @@ class Categorical(Classes):
             )
         return super().own_parameter(str(name))
 
+    def meaning(self, parameter: str) -> str:
+        return f"how likely {parameter} is beside {self.classes[0]}, in log-odds: +0.7 doubles the odds"
+
     def find_classes(self, values: Any, label: str) -> tuple[Label, ...]:
         return find_labels(values, label, by_value=False)
 

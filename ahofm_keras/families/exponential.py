@@ -22,7 +22,7 @@ class ExponentialFamily(Family):
         return self.unit_deviance(y, parameters["mean"], xp) / 2
 
     def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
-        return np.asarray(parameters["mean"])
+        return parameters["mean"]
 
     def log_constant(self, y: np.ndarray) -> np.ndarray:
         """What SciPy's density at dispersion 1 has besides, where the mean is the response."""

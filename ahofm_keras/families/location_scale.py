@@ -51,8 +51,12 @@ class LocationScale(Family):
 
     def standardised(self, y: Array, parameters: Parameters, xp: Namespace = np) -> Array:
         """(y - loc) / scale."""
-        scale = xp.maximum(parameters["scale"], LEAST_SCALE)
-        return xp.clip((y - parameters["loc"]) / scale, -FARTHEST, FARTHEST)
+        return standardise(y, parameters["loc"], parameters["scale"], xp)
+
+
+def standardise(y: Array, loc: Array, scale: Array, xp: Namespace = np) -> Array:
+    """(y - loc) / scale, whose square is a number."""
+    return xp.clip((y - loc) / xp.maximum(scale, LEAST_SCALE), -FARTHEST, FARTHEST)
 
 
 def moments(y: np.ndarray, weight: np.ndarray | None = None) -> tuple[float, float]:

@@ -4,6 +4,34 @@ from __future__ import annotations
 
 import re
 
+# What mgcv, gamlss and others call a family, as they write it.
+_ELSEWHERE = {
+    "gaussian": "NO normal",
+    "bernoulli": "binomial BI",
+    "poisson": "PO count:poisson",
+    "gamma": "Gamma GA",
+    "binomial": "binomial BI",
+    "gaussian_ls": "gaulss NO",
+    "gamma_ls": "gammals GA",
+    "student_t": "scat TF",
+    "laplace": "LA",
+    "logistic": "LO",
+    "shash": "SHASHo",
+    "lognormal": "LOGNO",
+    "inverse_gaussian": "inverse.gaussian IG",
+    "weibull": "WEI",
+    "beta": "betar BE",
+    "negative_binomial": "nb NBI",
+    "negative_binomial_1": "quasipoisson NBII nbinom1",
+    "tweedie": "tw twlss",
+    "zero_inflated_poisson": "ziP ziplss ZIP",
+    "zero_inflated_negative_binomial": "ZINBI",
+    "hurdle_poisson": "ZAP",
+    "categorical": "multinom",
+    "ordinal": "ocat polr",
+    "quantile": "qgam rq",
+    "expectile": "expectreg",
+}
 # Names that other packages have for a family, its model or its loss, in small letters without signs.
 _OTHER_NAMES = {
     "gaussian": (
@@ -15,6 +43,7 @@ _OTHER_NAMES = {
         "crossentropy logisticregression logit logloss"
     ),
     "binomial": "bi binom binomiallogit binomialprob cbind proportion",
+    "cox": "coxnet coxph proportionalhazards survival survivalcox",
     "poisson": "count countpoisson counts po poissondeviance poissonrate",
     "gamma": "ga gammadeviance reggamma",
     "gaussian_ls": "gaulss gaussianls heteroscedastic locationscale normalls normalmeanvariance",
@@ -29,6 +58,8 @@ _OTHER_NAMES = {
     "negative_binomial": "nb nbi nbinom nbinom2 negativebinomial negativebinomialp negbin",
     "negative_binomial_1": "nbii nbinom1 negativebinomialtype1 negativebinomial1 quasipoisson",
     "shash": "sinharcsinh sinhasinh shasho shasho2",
+    "quantile": "ald asymmetriclaplace checkloss elf pinball pinballloss qgam quantileloss quantreg rq",
+    "expectile": "asymmetricleastsquares expectilegam laws",
     "zero_inflated_poisson": "zeroinflatedpoisson zip ziplss zipoisson",
     "zero_inflated_negative_binomial": "zeroinflatednegativebinomial zeroinflatednegbin zinb zinbi",
     "tweedie": "compoundpoissongamma regtweedie tw",
@@ -56,16 +87,15 @@ _SPREADS = (
 # What others have and is not here: the nearest family, what it assumes, what to do.
 _NOT_HERE = {
     _COUNTS: "compoisson generalizedpoisson geometric gpo pig",
-    _TAILS: "cauchy expectile huber pinball quantile asymmetriclaplace ald",
+    _TAILS: "cauchy huber",
     _SPREADS: "gev gevlss gumbel gumbls skewnormal sn",
     "Successes that vary more than those of independent trials are not here yet; nearest is `binomial`, "
     "which assumes that trials do not depend on each other: a level for each group of trials, "
     "`s(group)`, takes up what they have in common.": "betabinomial quasibinomial",
     "Zeros with a probability of their own beside amounts are not here yet; nearest is `tweedie`, which "
     "assumes that they grow rarer as the mean grows.": "zaga zaig",
-    "Censored times are not here yet; nearest is `poisson` with an offset, which assumes a constant "
-    "rate within each interval: cut each time into intervals, model whether it ends there, and add "
-    "`offset(log(time))`.": "aft cox coxph coxnet exponential survival survivalcox",
+    "Censored times of a distribution are not here yet; nearest is `cox`, which assumes that hazards "
+    "are in proportion, and takes any course of theirs.": "aft exponential",
 }
 _ADVICE = {name: advice for advice, names in _NOT_HERE.items() for name in names.split()}
 
@@ -73,6 +103,11 @@ _ADVICE = {name: advice for advice, names in _NOT_HERE.items() for name in names
 def own_name(word: str) -> str | None:
     """What a family that other packages have is called here."""
     return _SAME.get(_spoken(word))
+
+
+def names_elsewhere(family: str) -> list[str]:
+    """A few names that other packages have for a family."""
+    return _ELSEWHERE.get(family, "").split()
 
 
 def advice_on(word: str) -> str | None:

@@ -61,6 +61,11 @@ class Ordinal(Classes):
     def options(self) -> dict[str, Any]:
         return {"link": self.link, **super().options()}
 
+    def meaning(self, parameter: str) -> str:
+        if parameter == "loc":
+            return "where a row lies on a scale from the first class to the last"
+        return f"how wide the class {parameter.removeprefix('width_')} is on that scale"
+
     def find_classes(self, values: Any, label: str) -> tuple[Label, ...]:
         found = find_labels(values, label, by_value=True)
         if not has_order(values):

@@ -81,6 +81,11 @@ def _shown(name: Any) -> str:
 
 def _hint(family: Any) -> str:
     """What to write in the place of a name, or of an object that other packages have for a family."""
+    if isinstance(family, Mapping) and "log_prob" in family:
+        return (
+            f" It is a custom one, of the function `{family['log_prob']}`: make it by "
+            "`ak.families.custom(...)` first, or import the module that does. Files import nothing."
+        )
     if isinstance(family, Mapping):
         return " Import the module that registers it (`ak.register_family`) first."
     word = family if isinstance(family, str) else getattr(family, "__name__", type(family).__name__)

@@ -340,6 +340,7 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
         method: str = "posterior",
         calibration: Any = None,
         q: Any = None,
+        trials: Any = None,
     ) -> Any:
         """Predict.
 
@@ -363,12 +364,15 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
                 hold whatever the response follows, from rows that the model was not fitted to.
             calibration: such rows for `"conformal"`: data with the response, `(x, y)`, `(x, y, weight)`.
             q: probabilities between 0 and 1, for `type="quantile"`.
+            trials: of the binomial family the number of trials of each row, or the name of their column:
+                predictive intervals, quantiles and distributions are of numbers of successes then,
+                without it of one trial.
 
         Returns:
             `(n,)` array, a data frame, or a distribution.
         """
         request = predicting.PredictRequest(
-            x, batch_size, verbose, steps, callbacks, type, interval, method, calibration, q
+            x, batch_size, verbose, steps, callbacks, type, interval, method, calibration, q, trials
         )
         return predicting.run_predict(self, self._reader, self._outputs, request, super().predict)
 
@@ -392,6 +396,7 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
     ) -> None:
         """Save as `.keras`; an interrupted save leaves the file that was there before."""
         files.check_save(filepath, overwrite)
+        self.family.check_saved()
         with written_whole(filepath) as path:
             super().save(str(path), zipped=zipped, **kwargs)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import keras
@@ -39,6 +39,7 @@ class FitResult:
         posterior: source of the weights' posterior, `"variational"` or `"laplace"`; None without one.
         rows_hash: differs where training rows do; None of a dataset.
         weights_hash: differs where the weights do that the fit ended at.
+        nuisance: what the family learned from all rows together, as JSON; None of most families.
         finished: whether the fit came to its end; an interrupted one has no figures.
     """
 
@@ -58,11 +59,13 @@ class FitResult:
     posterior: str | None = None
     rows_hash: str | None = None
     weights_hash: str | None = None
+    nuisance: Mapping[str, Any] | None = None
     finished: bool = True
 
     def to_json(self) -> dict[str, Any]:
         classes = None if self.class_weight is None else list(self.class_weight)
-        return {**asdict(self), "warnings": list(self.warnings), "class_weight": classes}
+        facts = {own.name: getattr(self, own.name) for own in fields(self)}
+        return {**facts, "warnings": list(self.warnings), "class_weight": classes}
 
     @classmethod
     def from_json(cls, config: Mapping[str, Any]) -> FitResult:
@@ -142,7 +145,9 @@ def measure_fit(model: Any, rows: Rows) -> dict[str, Any]:
         "deviance": deviance,
         "null_deviance": float(family.unit_deviance(rows.y, null_mean, np) @ weight),
         "dispersion": dispersion,
-        "log_likelihood": family.log_likelihood(rows.y, mean, dispersion, weight),
+        "log_likelihood": None
+        if family.is_loss
+        else family.log_likelihood(rows.y, mean, dispersion, weight),
         "edf": edf,
     }
 
@@ -161,7 +166,7 @@ def _measure_several(model: Any, rows: Rows) -> dict[str, Any]:
         "deviance": -2 * likelihood,
         "null_deviance": -2 * null,
         "dispersion": 1.0,
-        "log_likelihood": likelihood,
+        "log_likelihood": None if family.is_loss else likelihood,
         "edf": degrees_of_freedom(model),
     }
 

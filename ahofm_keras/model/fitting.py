@@ -23,9 +23,11 @@ from ahofm_keras.model.arguments import (
     check_verbose,
     check_whole,
 )
+from ahofm_keras.model.collapse import warn_of_collapse
 from ahofm_keras.model.fit_result import FitResult, hash_rows, measure_fit
 from ahofm_keras.model.fit_state import FitState
 from ahofm_keras.model.limits import learn_limits, without_limits
+from ahofm_keras.model.nuisance import check_streamed, settle_nuisance
 from ahofm_keras.model.reading import split_off
 from ahofm_keras.model.response import learn_expression_of_response, learn_units_of_response
 from ahofm_keras.model.row_reader import RowReader
@@ -35,8 +37,10 @@ from ahofm_keras.solvers import AUTO, SOLVERS, FitJob, choose_solver
 from ahofm_keras.solvers.choice import MINI_BATCHES, check_solver
 from ahofm_keras.solvers.job import ASTRAY, Outcome, Rows, is_no_worse
 from ahofm_keras.solvers.laplace import can_have_laplace, write_laplace
+from ahofm_keras.solvers.nuisance import LOOSE_TOLERANCE, TOLERANCE, fit_with_nuisance
 from ahofm_keras.solvers.posterior import forget_posterior
 from ahofm_keras.solvers.predictors import each_predictor, fit_predictors
+from ahofm_keras.solvers.profile import write_profile_posterior
 
 VALIDATION_SHARE = 0.15
 VARIATIONAL = "variational"
@@ -152,28 +156,38 @@ def _run(
     with noting() as notes, own_errors():
         with without_limits(model, fits):
             outcome = _solve(model, job, solver)
+            job, nuisance = settle_nuisance(model, job)
             learn_limits(model, job)
         if solver == VARIATIONAL:
             _warn_of_saturation(outcome.history, job.training)
         elif laplace:
             each_predictor(model, job, write_laplace)
+        if nuisance is not None:
+            write_profile_posterior(model, job)
         seconds = time.perf_counter() - began
         figures = measure_fit(model, job.training) if isinstance(job.training, Rows) else {}
         converged = outcome.converged and (
             "deviance" not in figures or _is_worth_something(model, job, figures)
         )
+        if isinstance(job.training, Rows) and warn_of_collapse(model, job.training):
+            converged = False
         classes = request.class_weight
         result = FitResult(
             solver, len(outcome.history.epoch), seconds, converged, tuple(dict.fromkeys(notes)),
             class_weight=None if classes is None else (float(classes[0]), float(classes[1])),
-            posterior=_source_of_posterior(model, solver), rows_hash=mark, **figures,
+            posterior=_source_of_posterior(model, solver), rows_hash=mark, nuisance=nuisance, **figures,
         )  # fmt: skip
     sample = reader.sample(request.x, request.y, request.sample_weight, request.seed)
+    if sample is not None and nuisance is not None:
+        sample = replace(sample, y=model.family.given(sample.y, nuisance))
     model.keep_fit(result, sample)
     return outcome.history
 
 
 def _solve(model: Any, job: FitJob, solver: str) -> Outcome:
+    if model.family.nuisance:
+        tolerance = LOOSE_TOLERANCE if solver == MINI_BATCHES else TOLERANCE
+        return fit_with_nuisance(model, job, SOLVERS[solver], tolerance)
     if solver == MINI_BATCHES or len(model.design.predictors) == 1:
         return SOLVERS[solver](model, job)
     return fit_predictors(model, job, SOLVERS[solver])
@@ -221,6 +235,8 @@ def _is_worth_something(model: Any, job: FitJob, figures: dict[str, Any]) -> boo
 def pick_solver(model: Any, request: FitRequest) -> str:
     """The solver's name, `"auto"` resolved and told; refuses what the solver cannot do."""
     streamed = isinstance(request.x, tf.data.Dataset)
+    if streamed:
+        check_streamed(model)
     given = _only_for_mini_batches(model, request)
     solver, why = request.solver, ""
     if solver == AUTO:
@@ -244,6 +260,8 @@ def _only_for_mini_batches(model: Any, request: FitRequest) -> list[str]:
     ]
     if model.own_compile:
         given.append("compile() was given an optimizer or loss of its own, which only mini-batches use")
+    if model.family.only_for_mini_batches:
+        given.append(model.family.only_for_mini_batches)
     frozen = [layer.name for layer in model.fitted_layers() if not layer.trainable]
     if frozen:
         given.append(f"layer {frozen[0]} is frozen (trainable=False), which only mini-batches heed")

@@ -46,7 +46,8 @@ def read_formulas(
     left = str(leading).partition("~")[0].strip()
     found: dict[str, Formula] = {}
     for name in family.parameters:
-        text = given.get(name, given.get(str(family.shared), CONSTANT))
+        shared = CONSTANT if name in family.unshared else given.get(str(family.shared), CONSTANT)
+        text = given.get(name, shared)
         before, tilde, after = text.partition("~")
         if text == leading:
             found[name] = parsed

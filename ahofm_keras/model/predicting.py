@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import keras
@@ -13,9 +14,10 @@ import pandas as pd
 import tensorflow as tf
 
 from ahofm_keras.batches import batch_rows
+from ahofm_keras.data import read_columns
 from ahofm_keras.errors import DataError, NotFittedError, warn
-from ahofm_keras.families import Family
-from ahofm_keras.intervals import band_of_link, band_of_mean, conformal_band, predictive_spread
+from ahofm_keras.families import Family, Quantile
+from ahofm_keras.intervals import band_of_link, band_of_mean
 from ahofm_keras.layers import ClassLabel, Posterior
 from ahofm_keras.model.arguments import (
     check_callbacks,
@@ -33,6 +35,7 @@ from ahofm_keras.model.classes import (
     most_likely,
     probability_frame,
 )
+from ahofm_keras.model.conformal import predict_conformal
 from ahofm_keras.model.distributional import (
     ResponseDistribution,
     band_of_parameters,
@@ -41,6 +44,8 @@ from ahofm_keras.model.distributional import (
     with_dispersion,
 )
 from ahofm_keras.model.graph import Graph
+from ahofm_keras.model.nuisance import bound_family, with_known_nuisance
+from ahofm_keras.model.quantiles import predict_quantiles
 from ahofm_keras.model.row_reader import RowReader
 from ahofm_keras.model.streams import own_errors
 from ahofm_keras.solvers.job import Rows
@@ -269,6 +274,8 @@ def with_index(frame: pd.DataFrame, x: Any) -> pd.DataFrame:
 def check_interval(model: Any, type: str, level: Any, method: str, calibration: Any) -> None:
     """Raise an error where intervals cannot be had."""
     check_level("interval", level)
+    if method == CONFORMAL and model.family.nuisance:
+        raise DataError(f"Conformal intervals of the {model.family.name} family are not there.")
     check_choice("method", method, INTERVAL_METHODS)
     if type == "terms":
         raise DataError('`interval` goes with type="response" or type="link".')
@@ -306,25 +313,6 @@ def _links(model: Any, x: Any, which: str) -> dict[str, tuple[np.ndarray, np.nda
     return {name: (predicted[name][:, 0], predicted[name][:, 1]) for name in model.design.predictors}
 
 
-def calibration_scores(
-    rows: Rows | tf.data.Dataset, outputs: Outputs, family: Family, name: str
-) -> np.ndarray:
-    """|residual| / spread of calibration rows."""
-    if not isinstance(rows, Rows):
-        raise DataError("`calibration` must be data in memory, not a dataset.")
-    predicted = outputs.run(name, batches_of(rows.encoded, PREDICTION_ROWS))
-    mean, spread = mean_and_spread(predicted, family)
-    return np.abs(rows.y - mean) / spread
-
-
-def mean_and_spread(predicted: dict[str, np.ndarray], family: Family) -> tuple[np.ndarray, np.ndarray]:
-    """Mean response and the standard deviation of a new one, up to a factor without a posterior."""
-    link = predicted["link"]
-    dispersion = predicted["dispersion"][0] if "dispersion" in predicted else 1.0
-    spread = predictive_spread(family, link, predicted.get("link_se", 0.0), float(dispersion))
-    return np.asarray(family.inverse_link(link, np)), np.maximum(spread, np.finfo(float).tiny)
-
-
 def warn_if_unfitted(model: Any) -> None:
     """Warn where all weights are those that the model was made with."""
     if not model.is_fitted:
@@ -356,6 +344,7 @@ class PredictRequest:
     method: str
     calibration: Any
     q: Any = None
+    trials: Any = None
 
     @property
     def is_plain(self) -> bool:
@@ -367,7 +356,8 @@ class PredictRequest:
         check_choice("type", self.type, PREDICTION_TYPES)
         check_verbose(self.verbose)
         check_whole(1, batch_size=self.batch_size, steps=self.steps)
-        if (self.q is None) != (self.type != "quantile"):
+        optional = model.family.levels and self.type == "quantile"  # all levels that there are
+        if (self.q is None) != (self.type != "quantile") and not optional:
             raise DataError(
                 '`q` goes with type="quantile": `predict(x, type="quantile", q=[0.1, 0.9])`.'
             )
@@ -405,6 +395,14 @@ def run_predict(
     x, interval = request.x, request.interval
     rows, size = reader.without_response(x), request.batch_size or PREDICTION_ROWS
     warn_if_unfitted(model)
+    if interval is not None and request.method == CONFORMAL:
+        with own_errors():
+            held_out = reader.validation(request.calibration)
+            batches = batches_of(rows, size, request.steps)
+            frame = predict_conformal(
+                model, outputs, batches, held_out, partial(batches_of, size=PREDICTION_ROWS), interval
+            )
+        return with_index(frame, x)
     classes = model.family.labelled and request.type == "response"
     if request.type in _DISTRIBUTIONAL or classes or len(model.design.predictors) > 1:
         with own_errors():
@@ -423,13 +421,9 @@ def run_predict(
                 )
         predicted = outputs.run(wanted, batches_of(rows, size, request.steps))
         outputs.warn_of_limit(predicted)
-        if interval is not None and request.method == CONFORMAL:
-            held_out = reader.validation(request.calibration)
-            scores = calibration_scores(held_out, outputs, model.family, wanted)
-            mean, spread = mean_and_spread(predicted, model.family)
-            return with_index(conformal_band(model.family, mean, spread, scores, interval), x)
     if interval is not None:
-        return with_index(interval_frame(predicted, model.family, request.type, interval), x)
+        family = _family_of_new(model, request, len(predicted["link"]))
+        return with_index(interval_frame(predicted, family, request.type, interval), x)
     if request.type == "terms":
         own = predicted if outputs.has_terms else {}
         frame = terms_frame(own, model.intercept, len(next(iter(predicted.values()))))
@@ -442,8 +436,6 @@ def _predict_distribution(model: Any, request: PredictRequest, predicted: dict[s
     family, level = model.family, request.interval
     names = list(model.design.predictors)
     links = {name: (predicted[name][:, 0], predicted[name][:, 1]) for name in names}
-    if request.method == CONFORMAL and level is not None:
-        raise DataError("Conformal intervals of a model with several predictors are not there yet.")
     if request.type == "link":
         if level is not None:
             return with_index(band_of_link(*links[names[0]], level), request.x)
@@ -452,6 +444,10 @@ def _predict_distribution(model: Any, request: PredictRequest, predicted: dict[s
     parameters = family.inverse_links({name: mean for name, (mean, _) in links.items()})
     if request.type == "class":
         return most_likely(family, family.probabilities(parameters))
+    if isinstance(family, Quantile) and request.type in ("response", "quantile"):
+        plain = request.type == "response"
+        found = predict_quantiles(family, links, request.q, level, plain)
+        return with_index(found, request.x) if isinstance(found, pd.DataFrame) else found
     if family.labelled and request.type != "parameters":
         return _predict_classes(family, request, links)
     if request.type == "response":
@@ -465,8 +461,27 @@ def _predict_distribution(model: Any, request: PredictRequest, predicted: dict[s
         parameters = with_dispersion(family, parameters, dispersion_of(model))
     if request.type == "parameters":
         return with_index(pd.DataFrame(parameters), request.x)
+    family = _family_of_new(model, request, len(links[names[0]][0]))
     distribution = ResponseDistribution(family, parameters)
     return distribution if request.type == "distribution" else distribution.quantile(request.q)
+
+
+def _family_of_new(model: Any, request: PredictRequest, rows: int) -> Family:
+    """The family of new responses, with what they depend on beside the predictors."""
+    family = model.family if request.type == "link" else bound_family(model)
+    if request.trials is None:
+        return family
+    if not hasattr(family, "for_trials"):
+        raise DataError(f"`trials` goes with the binomial family, this is the {family.name} family.")
+    given = request.trials
+    trials = read_columns(
+        request.x if isinstance(given, str) else {"trials": np.broadcast_to(given, rows)},
+        [given if isinstance(given, str) else "trials"],
+    )
+    (numbers,) = (np.asarray(own) for own in trials.values())
+    if numbers.dtype.kind != "f" or (numbers < 1).any() or (numbers != np.floor(numbers)).any():
+        raise DataError("`trials` must be whole numbers from 1 on: an array, or the name of a column.")
+    return family.for_trials(numbers)
 
 
 def _predict_classes(family: Family, request: PredictRequest, links: dict[str, Any]) -> Any:
@@ -504,6 +519,7 @@ def evaluation_rows(
     rows = reader.with_response(*given)
     if not model.scale:
         raise NotFittedError("The model has not seen its response yet: call `fit` first.")
+    rows = with_known_nuisance(model, rows)
     if not isinstance(rows, Rows):
         return rows
     return batch_rows(rows.with_mean_weight_1().as_tuple(), batch_size or PREDICTION_ROWS)

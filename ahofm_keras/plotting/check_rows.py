@@ -11,9 +11,11 @@ from ahofm_keras.diagnostics.curves import pit_frame, qq_frame, trend_frame
 from ahofm_keras.errors import DataError
 from ahofm_keras.plotting.theme import (
     BLUE,
+    DASHES,
     FAINT,
     INK,
     SEQUENTIAL,
+    SERIES,
     SOFT,
     VERMILLION,
     headline,
@@ -35,6 +37,8 @@ _QQ_POINTS = 300
 # Residuals further out would leave the picture to themselves.
 _FAR = 7.0
 _LEAST_TREND_ROWS = 20
+# Classes whose calibration is drawn.
+_CLASSES = 6
 # The mean and the standard deviation of the root of |r|, r gaussian.
 _ROOT_MEAN, _ROOT_SD = 0.822179, 0.349150
 
@@ -189,9 +193,39 @@ def plot_frequencies(check: Check, ax: Any = None) -> Any:
         ax.axhline(0, color=INK, linewidth=0.8)
         tidy(ax)
         headline(ax, "Frequencies")
+        if check.classes:
+            ax.set_xticks(np.arange(len(check.classes)), [shorten(own, 12) for own in check.classes])
         name_axis(ax, "x", shorten(check.response, 40))
         name_axis(ax, "y", "root of the number of rows")
         note(ax, "line: expected; bars hang from it and should end in the grey")
+    return ax
+
+
+def _calibration_of_classes(ax: Any, check: Check) -> Any:
+    """Observed shares of each class by bins of its probability; bars as far as chance goes."""
+    ax.plot([0, 1], [0, 1], color=INK, linewidth=0.8)
+    groups = list(check.calibration.groupby("class", sort=False))
+    for place, (own, bins) in enumerate(groups[:_CLASSES]):
+        colour, name = SERIES[place], shorten(str(own), 14)
+        ax.vlines(
+            bins["fitted"],
+            bins["lower"].clip(0, 1),
+            bins["upper"].clip(0, 1),
+            color=FAINT,
+            linewidth=1.4,
+        )
+        ax.plot(bins["fitted"], bins["observed"], color=colour, linewidth=1.2, linestyle=DASHES[place])
+        ax.plot(bins["fitted"], bins["observed"], "o", color=colour, markersize=4.0, mec="white")
+        ax.plot([], [], "o-", color=colour, markersize=4.0, mec="white", label=name)
+    ax.legend(loc="upper left", handlelength=1.2)
+    hidden = len(groups) - min(len(groups), _CLASSES)
+    rest = f"; the first {_CLASSES} of {len(groups)} classes" if hidden else ""
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+    tidy(ax, "both")
+    headline(ax, "Calibration of classes")
+    note(ax, f"dots: means of bins; bars: 95% range if the model is right{rest}")
+    name_axis(ax, "x", "predicted probability")
+    name_axis(ax, "y", "observed share")
     return ax
 
 
@@ -215,6 +249,8 @@ def plot_observed(check: Check, ax: Any = None) -> Any:
     check_argument(check)
     with styled():
         ax = one_axes(ax, PANEL)
+        if check.classes:
+            return _calibration_of_classes(ax, check)
         fitted, observed = check.residuals["fitted"].to_numpy(), check.residuals["observed"].to_numpy()
         bins = check.calibration
         if check.binary:

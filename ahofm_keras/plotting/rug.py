@@ -71,6 +71,8 @@ def residual_data(
     """
     parts = Parts(model, parameter)
     model = parts.model
+    if model.family.nuisance:
+        raise DataError(f"Partial residuals of the {model.family.name} family are not there yet.")
     subset = find_subset(parts, (feature,))
     if len(subset) != 1:
         raise DataError(f"Partial residuals are those of one feature. Received: `{feature}`.")

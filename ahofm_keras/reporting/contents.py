@@ -57,6 +57,8 @@ def collect(
     sample = None if known is None else describe_sample(every, known, rows)
     chapters = [_chapter(own, data) for own in every]
     several = parts.parameter is not None
+    # What the predictors say together: of one alone that is the mean, but for classes.
+    together = len(every) > 1 or (whole.family.several_classes and not several)
     return {
         "title": default_title(parts) if title is None else title,
         "version": __version__,
@@ -71,7 +73,8 @@ def collect(
         "inputs": describe_inputs(parts, None if known is None else known.columns),
         "sample": sample,
         "about": describe_parameters(every) if several else None,
-        "outcome": describe_outcome(every, known, level) if len(every) > 1 else None,
+        "classes": list(map(str, whole.family.classes)) if whole.family.several_classes else [],
+        "outcome": describe_outcome(every, known, level) if together else None,
         **chapters[0],
         "chapters": chapters if len(every) > 1 else [],
     }

@@ -31,7 +31,7 @@ class KnownRows:
         weight: of each row, or None.
         given: whether the user gave them; else they are those of the fit.
         links: all predictors, by parameter of the family.
-        mean: fitted response.
+        mean: fitted response; of classes their probabilities `(n, K)`.
     """
 
     columns: Mapping[str, np.ndarray]
@@ -52,6 +52,8 @@ def find_known_rows(model: AdditiveModel, data: Any) -> KnownRows | None:
         model: whole.
         data: rows with their response, or None.
     """
+    if model.family.nuisance:
+        return None  # a censored response has no residual
     if data is not None:
         columns = model.read_inputs(data)
         y = read_response(data, model.response, model.family)
@@ -79,8 +81,13 @@ def _fitted(
     links = {name: np.concatenate(found) for name, found in pieces.items()}
     parameters = model.family.inverse_links(links)
     # A family with one parameter has the mean for it, and need not know its distribution.
-    single = next(iter(parameters.values())) if len(parameters) == 1 else None
-    mean = np.asarray(model.family.mean_of(parameters) if single is None else single)
+    if model.family.several_classes:
+        mean = model.family.probabilities(parameters)
+    elif len(parameters) == 1:
+        mean = next(iter(parameters.values()))
+    else:
+        mean = model.family.mean_of(parameters)
+    mean = np.asarray(mean)
     return KnownRows(columns, y, weight, given, links, mean)
 
 
@@ -117,7 +124,7 @@ def describe_sample(every: Sequence[Parts], rows: KnownRows, most: int) -> dict[
             for name in input_names(parts)
         ],
         "y": pack(rows.y[usable]),
-        "mean": pack(rows.mean[usable], "f4"),
+        "mean": None if model.whole().family.several_classes else pack(rows.mean[usable], "f4"),
         "residuals": [pack(working[name][1] - etas[name], "f4") for name in names],
         "given": rows.given,
     }

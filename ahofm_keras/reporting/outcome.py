@@ -32,6 +32,8 @@ Json = dict[str, Any]
 def describe_outcome(all_parts: Sequence[Parts], rows: KnownRows | None, level: float) -> Json | None:
     """Axes of the grid, and the tables `mean`, `lower` and `upper` (None where they are not smooth).
 
+    Of a response that is one of several classes there are the probabilities of these instead, `classes`.
+
     Args:
         all_parts: of each predictor of one model.
         rows: known, or None.
@@ -49,10 +51,11 @@ def describe_outcome(all_parts: Sequence[Parts], rows: KnownRows | None, level: 
     points = _POINTS.get(moving, _FEWEST)
     axes = [np.linspace(low, high, points if high > low else 1) for low, high in ends]
     mesh = [own.reshape(-1) for own in np.meshgrid(*axes, indexing="ij")]
-    etas = {parts.parameter: own for parts, own in zip(all_parts, mesh, strict=True)}
+    names = [next(iter(parts.model.design.predictors)) for parts in all_parts]
+    etas = dict(zip(names, mesh, strict=True))
     return {
         "axes": [[float(own[0]), float(own[-1]), len(own)] for own in axes],
-        **_tables(family, etas, level),  # type: ignore[arg-type]
+        **_tables(family, etas, level),
     }
 
 
@@ -77,13 +80,17 @@ def _reach(parts: Parts, rows: KnownRows | None) -> tuple[float, float]:
 def _tables(family: Family, etas: Mapping[str, np.ndarray], level: float) -> Json:
     with np.errstate(all="ignore"):
         parameters = family.inverse_links(etas)
+        if family.several_classes:
+            chances = np.asarray(family.probabilities(parameters), float)
+            return {**dict.fromkeys(_NAMES), "classes": [_table(own) for own in chances.T]}
         found: dict[str, Any] = {"mean": family.mean_of(parameters)}
         # Quantiles of counts have steps, between which a cubic would be no count.
-        if not family.discrete:
+        if not family.discrete and not family.is_loss:
             distribution = family.distribution_of(parameters)
             found["lower"] = distribution.ppf((1 - level) / 2)
             found["upper"] = distribution.ppf((1 + level) / 2)
-    return {name: _table(np.asarray(found[name], float)) if name in found else None for name in _NAMES}
+    tables = {name: _table(np.asarray(own, float)) for name, own in found.items()}
+    return {**dict.fromkeys(_NAMES), **tables, "classes": []}
 
 
 _NAMES = ("mean", "lower", "upper")

@@ -25,8 +25,9 @@ def describe_quality(model: AdditiveModel, rows: KnownRows | None) -> dict[str, 
     record = model.fit_result
     if record is None or record.deviance is None or not record.null_deviance:
         return {"source": None, "rows": None, "figures": []}
-    if len(model.design.predictors) > 1:
-        assert record.log_likelihood is not None
+    if record.log_likelihood is None:
+        figures = []
+    elif len(model.design.predictors) > 1:
         assert record.rows is not None
         figures = [_log_score(record.log_likelihood / record.rows)]
     else:
@@ -36,24 +37,32 @@ def describe_quality(model: AdditiveModel, rows: KnownRows | None) -> dict[str, 
 
 def _measure(model: AdditiveModel, rows: KnownRows) -> list[Figure]:
     y, mean, family = rows.y, rows.mean, model.family
-    several = len(model.design.predictors) > 1
+    several = len(model.design.predictors) > 1 or family.several_classes
     weight = np.ones(len(y)) if rows.weight is None else rows.weight
     figures = []
     if np.ptp(y[weight > 0]) > 0 and not several:  # else a constant leaves nothing unexplained
         null = float(family.unit_deviance(y, _null_mean(model, rows), np) @ weight)
         figures.append(_explained(1 - float(family.unit_deviance(y, mean, np) @ weight) / null))
-    error = y - mean
+    if family.several_classes:
+        right = float(np.average(mean.argmax(axis=1) == y, weights=weight))
+        note = "rows whose most likely class is theirs"
+        figures.append(_figure("Right classes", right, note, "percent"))
+        error = np.zeros(len(y))
+    else:
+        error = y - mean
     if family.binary:
         area = _area(y, mean, weight)
         figures.append(_figure("AUC", area, "0.5 is guessing, 1 sorts all rows rightly"))
         brier = float(np.average(error**2, weights=weight))
         figures.append(_figure("Brier score", brier, "mean squared error of the probability"))
-    else:
+    elif not family.several_classes:
         root = float(np.sqrt(np.average(error**2, weights=weight)))
         figures.append(_figure("RMSE", root, f"typical error, in units of {model.response}"))
         absolute = float(np.average(np.abs(error), weights=weight))
         figures.append(_figure("MAE", absolute, "mean absolute error"))
     dispersion = _dispersion(model)
+    if family.is_loss:  # which is no likelihood
+        return [figure for figure in figures if figure["value"] is not None]
     if several:
         parameters = family.inverse_links(rows.links)
         log = family.log_density(y, parameters, np) + family.log_constant(y)

@@ -89,6 +89,8 @@ def describe_parameters(every: Sequence[Parts]) -> dict[str, Any]:
 
 def _about_parameter(model: AdditiveModel, sentence: str) -> str:
     """What is said of a prediction, said of the parameter that is predicted."""
+    if model.whole().family.several_classes:
+        return ""
     if model.of_parameter is None:
         return sentence
     return sentence.replace("the prediction", f"the {model.of_parameter}")
@@ -109,6 +111,9 @@ def _what(model: AdditiveModel, ranking: list[dict[str, Any]]) -> str:
             names, number = (_ONE, "one") if count == 1 else (_SEVERAL, f"{count:,}")
             effects = "" if len(pieces) > 1 else " effect" if count == 1 else " effects"
             pieces.append(f"{number}{effects} of {names.get(order, f'{order} features')}")
+    if model.whole().family.several_classes:
+        together = pieces[0] if len(pieces) == 1 else f"{', '.join(pieces[:-1])} and {pieces[-1]}"
+        return f"{model.quantity} is the sum of {together}."
     predicts = model.family.predicts
     together = pieces[0] if len(pieces) == 1 else f"{', '.join(pieces[:-1])} and {pieces[-1]}"
     return f"It predicts {predicts} of {model.response} as the sum of {together}."

@@ -251,6 +251,12 @@ class Engine:
             total -= block.expected_penalty / state.dispersion
         return float(total) / 2
 
+    def prior_part(self, state: State) -> float:
+        """What priors and entropies give to the bound; without variances what penalties take."""
+        if not self.variational:
+            return -sum(block.penalty for block in state.blocks) / 2
+        return sum(block.bound - block.expected_penalty for block in state.blocks) / 2
+
     def score(self, state: State) -> float:
         """The bound less the price of the factors that are active."""
         return self.bound(state) - sum(group.price(self.settings) for group in state.groups)

@@ -74,10 +74,12 @@ class Outcome:
     Args:
         history: of its epochs.
         converged: whether it stopped by itself, and neither stalled nor astray.
+        reached: the engine and the state that block updates ended at; None of other solvers.
     """
 
     history: keras.callbacks.History
     converged: bool
+    reached: Any = None
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from ahofm_keras.bands import transform_band
 from ahofm_keras.terms import PredictorLayout, RowsOfTerms
+from ahofm_keras.terms.layout import Span
 
 if TYPE_CHECKING:
     from ahofm_keras.solvers.chunks import Chunk
@@ -45,13 +47,29 @@ class LinearColumns:
         ones = np.ones((self.intercept, len(chunk.y)))
         return np.concatenate([ones, *(span.block.dense(chunk) for span in self.layout.spans)])
 
+    def variances(self, chunk: Chunk, covariance: np.ndarray) -> np.ndarray:
+        """Variance of the block's part of the predictor `(n,)`, where its coefficients covary."""
+        found, step = np.empty(len(chunk.y)), max(1, self._dense_numbers // max(self.size, 1))
+        for start in range(0, len(found), step):
+            part = slice(start, start + step)
+            rows = self._some_rows(chunk, part, self.layout.spans)
+            ones = np.ones((self.intercept, rows.columns.shape[1]))
+            dense = np.concatenate([ones, *(span.block.dense(rows) for span in self.layout.spans)])
+            found[part] = np.einsum("qn,qn->n", dense, covariance @ dense)
+        return found
+
+    @staticmethod
+    def _some_rows(chunk: Chunk, part: slice, spans: Sequence[Span]) -> RowsOfTerms:
+        """Some rows of a chunk, as far as the columns of some terms need them."""
+        if part.stop - part.start >= len(chunk.y):
+            return chunk
+        used = {position for span in spans for position in span.block.positions}
+        bases = {position: chunk.bases[position].take(part) for position in used}
+        return _SomeRows(bases, chunk.columns[:, part])
+
     def _dense_others(self, chunk: Chunk, part: slice) -> np.ndarray:
         """Intercept, design columns and tensor products on some rows."""
-        rows: RowsOfTerms = chunk
-        if part.stop - part.start < len(chunk.y):
-            used = {position for span in self._rest for position in span.block.positions}
-            bases = {position: chunk.bases[position].take(part) for position in used}
-            rows = _SomeRows(bases, chunk.columns[:, part])
+        rows = self._some_rows(chunk, part, self._rest)
         ones = np.ones((self.intercept, rows.columns.shape[1]))
         return np.concatenate([ones, *(span.block.dense(rows) for span in self._rest)])
 

@@ -7,74 +7,105 @@ one fit leaves, the next goes on from.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import keras
 import numpy as np
 
-from ahofm_keras.errors import warn
-from ahofm_keras.solvers.job import NOT_CONVERGED, FitJob, Outcome, Rows
+from ahofm_keras.errors import noting, warn
+from ahofm_keras.solvers import tasks
+from ahofm_keras.solvers.job import NOT_CONVERGED, STALLED, FitJob, Outcome, Rows
+from ahofm_keras.solvers.progress import SweepLine
+from ahofm_keras.solvers.sweeps import begin_epochs
 
 Solver = Callable[[Any, FitJob], Outcome]
-# Rounds over all predictors, and the change of the mean log-density per row that ends them, as it ends
-# the sweeps of one.
+Spread = tuple[np.ndarray, np.ndarray]
+
+# Rounds over all predictors, and what the objective may still have to gain per row when they end, by how
+# fast its gains fall. One that gains less than the last number is the last.
 _ROUNDS = 50
-_TOLERANCE = 4e-4
+_TO_COME = 2.5e-4
+_TOLERANCE = 1e-5
+# By how much, per row, it may fall in one: each predictor maximises an approximation of its own.
+_SLACK = 1e-3
+# Rounds in a row that lose more than that, after which no further one follows.
+_LOSSES = 2
+# The three-point Gauss-Hermite rule: nodes in standard deviations beside the mean, and their weight.
+_NODES = (-np.sqrt(3.0), np.sqrt(3.0))
+_NODE_WEIGHT = 1 / 6
 _BATCH_ROWS = 8192
 
 
 def fit_predictors(model: Any, job: FitJob, solve: Solver) -> Outcome:
-    """Fit every predictor of a model in turn.
+    """Fit every predictor of a model in turn; a round over all is an epoch.
 
     Args:
         model: of several predictors.
         job: on rows in memory.
         solve: a block solver.
     """
-    rows = job.weighted_training()
-    views = [model.parameter(name) for name in model.design.predictors]
-    history = keras.callbacks.History()
-    history.set_model(model)
-    history.on_train_begin()
-    single = replace(job, restarts=0, until_agreed=False, validation=None, callbacks=[])
-    before, converged = -np.inf, False
-    _begin(model, views, rows, single, solve)
-    for round_ in range(_ROUNDS if job.epochs is None else job.epochs):
-        ended_well = [solve(view, _given(model, view, rows, single)).converged for view in views]
-        now = mean_log_density(model, rows)
-        history.on_epoch_end(round_, {"deviance": -2 * now, "edf": _edf(views)})
-        converged = abs(now - before) < _TOLERANCE
-        if converged:
+    own = replace(
+        job, restarts=0, until_agreed=False, validation=None, callbacks=[], verbose=0, epochs=None,
+        keras_arguments={},
+    )  # fmt: skip
+    rounds = Rounds(model, job.weighted_training(), own, solve)
+    epochs = _ROUNDS if job.epochs is None else job.epochs
+    first = int(job.keras_arguments.get("initial_epoch") or 0)
+    history, callbacks = begin_epochs(model, job, epochs, SweepLine("round"))
+    logs: dict[str, float] = {}
+    ended = epochs <= first
+    for epoch in range(first, epochs):
+        callbacks.on_epoch_begin(epoch)
+        callbacks.on_train_batch_begin(0)
+        if epoch == first:
+            rounds.begin()
+        rounds.once()
+        logs = rounds.logs | _validate(model, job, epoch)
+        callbacks.on_train_batch_end(0, logs)
+        callbacks.on_epoch_end(epoch, logs)
+        ended = rounds.stand_still() or model.stop_training
+        if ended:
             break
-        before = now
-    if not converged:
-        warn(f"{NOT_CONVERGED} (round {round_ + 1} over all predictors) before it converged.")
-    if job.restarts:
-        averaged = replace(single, restarts=job.restarts, until_agreed=job.until_agreed)
-        for view in (view for view in views if view.design.orders):
-            if view.posterior is not None:
-                view.posterior.forget()
-            ended_well.append(solve(view, _given(model, view, rows, averaged)).converged)
-        for view in (view for view in views if not view.design.orders):
-            ended_well.append(solve(view, _given(model, view, rows, single)).converged)
-    return Outcome(history, converged and all(ended_well))
+    if epochs > first:
+        rounds.finish(job)
+    callbacks.on_train_end(logs)
+    if not ended:
+        warn(
+            f"{NOT_CONVERGED} (round {epochs} over all predictors) before it converged. "
+            "Call `fit` again to go on, or raise `epochs`."
+        )
+    rounds.tell()
+    return Outcome(history, ended and rounds.converged)
 
 
-def _begin(model: Any, views: list[Any], rows: Rows, job: FitJob, solve: Solver) -> None:
-    """The first predictor as if the others were constant, then the others; not where a fit goes on.
+def _validate(model: Any, job: FitJob, epoch: int) -> dict[str, float]:
+    """Deviance of the validation rows when it is their turn."""
+    frequency = job.keras_arguments.get("validation_freq") or 1
+    if job.validation is None or (epoch + 1) % frequency:
+        return {}
+    if not isinstance(job.validation, Rows):
+        steps = job.validation_steps
+        values = keras.Model.evaluate(model, job.validation, verbose=0, steps=steps, return_dict=True)
+        return {f"val_{name}": float(value) for name, value in values.items()}
+    means = {name: mean for name, (mean, _) in links_and_errors(model, job.validation).items()}
+    deviance = -2 * mean_log_density(model, job.validation, means)
+    return {"val_deviance": deviance, "val_loss": deviance / 2}
 
-    Rough values of the others say that all that the first will explain is noise, and fitted to them it
-    would be found smooth and without interactions.
-    """
-    first = model.parameter(views[0].name)
-    begun = None if first.has_posterior else first.first_rows(rows)
-    if begun is None:
-        return
-    solve(first, replace(job, training=begun))
-    for view in views[1:]:
-        solve(view, _given(model, view, rows, job))
+
+def mean_log_density(model: Any, rows: Rows, links: Mapping[str, np.ndarray]) -> float:
+    """Of rows at their predictors."""
+    density = model.family.log_density(rows.y, model.family.inverse_links(links), np)
+    return float(np.average(density, weights=rows.weight))
+
+
+def links_and_errors(model: Any, rows: Rows) -> dict[str, Spread]:
+    """Mean and standard deviation of each predictor on encoded rows, as the model has them."""
+    starts = range(0, len(rows), _BATCH_ROWS)
+    batches = (rows.encoded.take(slice(start, start + _BATCH_ROWS)) for start in starts)
+    found = model._outputs.run("links", batches)
+    return {name: (found[name][:, 0], found[name][:, 1]) for name in model.design.predictors}
 
 
 def each_predictor(model: Any, job: FitJob, action: Callable[[Any, FitJob], None]) -> None:
@@ -84,32 +115,150 @@ def each_predictor(model: Any, job: FitJob, action: Callable[[Any, FitJob], None
     rows = job.weighted_training()
     for name in model.design.predictors:
         view = model.parameter(name)
-        action(view, _given(model, view, rows, job))
+        training = view.rows(rows, links_and_errors(model, rows))
+        action(view, replace(job, training=training, keras_arguments={}))
     return None
 
 
-def _edf(views: list[Any]) -> float:
-    """Degrees of freedom of all predictors, as far as their posteriors say them."""
-    layers = [view.posterior for view in views if view.has_posterior]
-    parts = [np.asarray(own) for layer in layers for own in (layer.linear_edf, *layer.factor_edf)]
-    return float(sum(part.sum() for part in parts))
+@dataclass
+class Rounds:
+    """Where rounds over the predictors of a model have come.
 
+    Args:
+        model: of several predictors.
+        rows: all training rows.
+        job: of one predictor, whose rows are still to come.
+        solve: a block solver.
 
-def _given(model: Any, view: Any, rows: Rows, job: FitJob) -> FitJob:
-    """The job of one predictor, given what is known of the others."""
-    return replace(job, training=view.rows(rows, links_and_errors(model, rows)))
+    Attributes:
+        links: mean and standard deviation of each predictor on the rows, by parameter.
+        priors: what each prior and entropy give to the bound, or its penalty takes, by parameter.
+        edf: degrees of freedom, by parameter.
+        notes: what the last fit of each predictor warned of.
+        ended_well: whether the last fit of each predictor converged.
+        best: largest objective after a round.
+        gain: of the last round over the best before.
+        losses: number of the last rounds that ended below it.
+    """
 
+    model: Any
+    rows: Rows
+    job: FitJob
+    solve: Solver
+    links: dict[str, Spread] = field(default_factory=dict)
+    priors: dict[str, float] = field(default_factory=dict)
+    edf: dict[str, float] = field(default_factory=dict)
+    notes: dict[str, list[str]] = field(default_factory=dict)
+    ended_well: dict[str, bool] = field(default_factory=dict)
+    best: float = -np.inf
+    gain: float = np.inf
+    losses: int = 0
 
-def links_and_errors(model: Any, rows: Rows) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Mean and standard deviation of each predictor on encoded rows."""
-    starts = range(0, len(rows), _BATCH_ROWS)
-    batches = (rows.encoded.take(slice(start, start + _BATCH_ROWS)) for start in starts)
-    found = model._outputs.run("links", batches)
-    return {name: (found[name][:, 0], found[name][:, 1]) for name in model.design.predictors}
+    def __post_init__(self) -> None:
+        self.views = [self.model.parameter(name) for name in self.model.design.predictors]
+        self.total_weight = len(self.rows) if self.rows.weight is None else float(self.rows.weight.sum())
 
+    def begin(self) -> None:
+        """The first predictor as if the others were constant, then the others; not where a fit goes on.
 
-def mean_log_density(model: Any, rows: Rows) -> float:
-    """Of the training rows at the means of all predictors."""
-    means = {name: own for name, (own, _) in links_and_errors(model, rows).items()}
-    density = model.family.log_density(rows.y, model.family.inverse_links(means), np)
-    return float(np.average(density, weights=rows.weight))
+        Rough values of the others say that all that the first will explain is noise, and fitted to them
+        it would be found smooth and without interactions.
+        """
+        self.links = links_and_errors(self.model, self.rows)
+        first = self.model.parameter(self.views[0].name)
+        begun = None if first.has_posterior else first.first_rows(self.rows)
+        if begun is not None:
+            self._fit(first, replace(self.job, training=begun))
+            for view in self.views[1:]:
+                self.fit(view)
+
+    def once(self) -> None:
+        """Every predictor, given the others."""
+        for view in self.views:
+            self.fit(view)
+
+    def fit(self, view: Any, **changes: Any) -> None:
+        """One predictor, given the others; with changes of its job."""
+        training = view.rows(self.rows, self.links)
+        self._fit(view, replace(self.job, training=training, **changes))
+
+    def _fit(self, view: Any, job: FitJob) -> None:
+        if not view.design.terms:
+            # One coefficient, which nothing smooths: a sweep is a step of Fisher scoring.
+            job = replace(job, settings=replace(job.settings, window=1, linear_updates=1))
+        with noting(silently=True) as notes:
+            outcome = self.solve(view, job)
+        self.notes[view.name], self.ended_well[view.name] = notes, outcome.converged
+        assert outcome.reached is not None, "a block solver that swept"
+        engine, state = outcome.reached
+        mean, variance = engine.store.reduce(tasks.links, state, engine.variational)
+        self.links[view.name] = np.concatenate(mean), np.sqrt(np.concatenate(variance))
+        self.priors[view.name], self.edf[view.name] = engine.prior_part(state), state.edf
+
+    def stand_still(self) -> bool:
+        """Whether no further round is needed: those to come would gain nothing, or two in a row lost.
+
+        Keeps the weights of the best one.
+        """
+        objective = self.objective
+        gain = objective - self.best
+        if gain > 0 or not np.isfinite(self.best):
+            self.best, self._weights = objective, [np.asarray(w).copy() for w in self.model.weights]
+        lost = not gain >= -_SLACK  # or is no number
+        self.losses = self.losses + 1 if lost else 0
+        rate = gain / self.gain if gain < self.gain < np.inf else 1.0
+        self.gain = gain
+        little = gain <= _TOLERANCE or (rate < 1 and gain * rate / (1 - rate) <= _TO_COME)
+        return self.losses == _LOSSES or (not lost and little)
+
+    def finish(self, job: FitJob) -> None:
+        """Come back to the best round; then average several starts, where these were asked for."""
+        if self.objective < self.best:
+            for weight, value in zip(self.model.weights, self._weights, strict=True):
+                weight.assign(value)
+        if not job.restarts:
+            return
+        self.links = links_and_errors(self.model, self.rows)
+        for view in (view for view in self.views if view.design.orders):
+            if view.posterior is not None:
+                view.posterior.forget()
+            self.fit(view, restarts=job.restarts, until_agreed=job.until_agreed)
+        for view in (view for view in self.views if not view.design.orders):
+            self.fit(view)
+
+    @property
+    def converged(self) -> bool:
+        """Whether rounds, and the last fit of each predictor, ended at something to use."""
+        return self.losses < _LOSSES and all(self.ended_well.values())
+
+    def tell(self) -> None:
+        """Warn of what the last fits warned of, each predictor by name."""
+        if self.losses == _LOSSES:
+            warn(
+                f"{STALLED}: in its last {_LOSSES} rounds over all predictors it became worse, and the "
+                "best one before is kept. Use fewer terms, or simpler ones beside the first predictor."
+            )
+        for name, notes in self.notes.items():
+            for note in notes:
+                warn(f"{note} (The predictor of `{name}`.)")
+
+    @property
+    def objective(self) -> float:
+        """What rounds maximise, per row: the evidence bound, or the penalised log-likelihood."""
+        means = {name: mean for name, (mean, _) in self.links.items()}
+        centre = total = mean_log_density(self.model, self.rows, means)
+        for name, (mean, spread) in self.links.items():
+            if np.any(spread > 0):
+                for node in _NODES:
+                    beside = {**means, name: mean + node * spread}
+                    total += _NODE_WEIGHT * (mean_log_density(self.model, self.rows, beside) - centre)
+        return total + sum(self.priors.values()) / self.total_weight
+
+    @property
+    def logs(self) -> dict[str, float]:
+        """Of a round."""
+        objective = self.objective
+        means = {name: mean for name, (mean, _) in self.links.items()}
+        deviance = -2 * mean_log_density(self.model, self.rows, means)
+        bound = {"bound": objective * self.total_weight} if self.views[0].has_posterior else {}
+        return {"loss": -objective, **bound, "deviance": deviance, "edf": sum(self.edf.values())}

@@ -66,12 +66,20 @@ class ProgressLine(_Line):
 
 
 class SweepLine(_Line):
-    """Shows sweep, bound, deviances, effective degrees of freedom and seconds, as far as there are."""
+    """Shows sweep, bound, deviances, effective degrees of freedom and seconds, as far as there are.
+
+    Args:
+        name: of what is counted.
+    """
+
+    def __init__(self, name: str = "sweep") -> None:
+        super().__init__()
+        self.name = name
 
     def _compose(self, epoch: int, logs: dict[str, Any]) -> str:
         labels = {"bound": "bound", "deviance": "deviance", "val_deviance": "validation", "edf": "edf"}
         digits = {"bound": ".1f", "edf": ".1f"}
-        parts = [f"sweep {epoch:>4}"]
+        parts = [f"{self.name} {epoch:>4}"]
         for key, label in labels.items():
             if key in logs:
                 parts.append(f"{label} {logs[key]:<9{digits.get(key, '.5g')}}")

@@ -83,13 +83,7 @@ def run_sweeps(
     """
     epochs = limit if job.epochs is None else job.epochs
     first = int(job.keras_arguments.get("initial_epoch") or 0)
-    history = keras.callbacks.History()
-    callbacks = keras.callbacks.CallbackList(
-        [history, *_shown(job), *job.callbacks], model=model, epochs=epochs, steps=1,
-        add_progbar=job.verbose in (1, 2), verbose=job.verbose if job.verbose in (1, 2) else 0,
-    )  # fmt: skip
-    model.stop_training = False
-    callbacks.on_train_begin()
+    history, callbacks = begin_epochs(model, job, epochs, SweepLine())
     # Weights are written for those who look at them: that takes longer than many a sweep.
     watched = bool(job.callbacks)
     reached: Reached | None = None
@@ -121,7 +115,29 @@ def run_sweeps(
         warn(f"{NOT_CONVERGED} (sweep {epochs}) before it converged. {advice}")
     if reached is not None:
         converged = _has_ended_well(*reached) and converged
-    return Outcome(history, converged)
+    return Outcome(history, converged, reached)
+
+
+def begin_epochs(
+    model: Any, job: FitJob, epochs: int, line: keras.callbacks.Callback
+) -> tuple[keras.callbacks.History, keras.callbacks.CallbackList]:
+    """History and callbacks of a fit whose epochs are not those of Keras; training has begun.
+
+    Args:
+        model: that they are told of.
+        job: with the user's callbacks, and what is shown.
+        epochs: at most.
+        line: what shows them on one line.
+    """
+    history, verbose = keras.callbacks.History(), job.verbose if job.verbose in (1, 2) else 0
+    shown = [line] if job.verbose == "auto" else []
+    callbacks = keras.callbacks.CallbackList(
+        [history, *shown, *job.callbacks], model=model, epochs=epochs, steps=1,
+        add_progbar=bool(verbose), verbose=verbose,
+    )  # fmt: skip
+    model.stop_training = False
+    callbacks.on_train_begin()
+    return history, callbacks
 
 
 def _has_ended_well(engine: Engine, state: State) -> bool:
@@ -175,10 +191,6 @@ def _advice_on_separation(engine: Engine) -> str:
 def _leave_weights(model: Any, state: State) -> None:
     forget_posterior(model)  # it is not that of these weights, should nothing come after
     write_weights(model, state)
-
-
-def _shown(job: FitJob) -> list[keras.callbacks.Callback]:
-    return [SweepLine()] if job.verbose == "auto" else []
 
 
 def _validate(model: Any, job: FitJob, reached: Reached, epoch: int) -> Logs:

@@ -18,6 +18,11 @@ def linear_gram(chunk: Chunk, state: State) -> GramSums:
     return state.linear.columns.gram(chunk, chunk.working(state)[1])
 
 
+def linear_functions(chunk: Chunk, state: State) -> list[np.ndarray]:
+    """All columns of the linear block on each row, `(n, q)`."""
+    return [state.linear.columns.dense(chunk).T]
+
+
 def linear_sums(chunk: Chunk, state: State) -> np.ndarray:
     """Right hand side of the linear block."""
     target, weight = chunk.working(state)
@@ -83,6 +88,16 @@ def disagreement(chunk: Chunk, state: State, fits: tuple[State, ...]) -> tuple[f
 def means(chunk: Chunk, state: State) -> list[np.ndarray]:
     """Mean response of each row."""
     return [chunk.mean(chunk.evaluate(state))]
+
+
+def links(chunk: Chunk, state: State, variational: bool) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Predictor of each row, and its variance as if the smoothing were known; 0 without variances."""
+    variance = np.zeros(len(chunk.y))
+    if variational:
+        variance += state.linear.columns.variances(chunk, state.linear.covariance)
+        for group in state.groups:
+            variance += chunk.sums(group)[1]
+    return [chunk.predictor(chunk.fit(state))], [chunk.response.scale**2 * variance]
 
 
 class Responses(NamedTuple):

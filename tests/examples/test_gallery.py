@@ -60,6 +60,19 @@ def test_the_offset_makes_young_drivers_dangerous(tell) -> None:
     assert "rural" in text
 
 
+def test_wards_differ_by_more_than_chance(tell) -> None:
+    found, text = tell("wards")
+    assert found["poisson"] < 0.85
+    assert found["and a formula of the dispersion"] == pytest.approx(0.92, abs=0.03)
+    assert "variance over mean" in text
+
+
+def test_shares_stay_between_0_and_1(tell) -> None:
+    found, text = tell("cover")
+    assert found["beta, precision ~ s(elevation)"] == pytest.approx(0.9, abs=0.03)
+    assert "Limits of the normal model below 0 or above 1" in text
+
+
 @pytest.mark.filterwarnings("ignore:The predictors of .* leave the range")
 def test_forecasts_of_readmission_beat_the_mean_and_hospitals_are_shrunk(tell) -> None:
     found, text = tell("hospitals")
@@ -81,6 +94,15 @@ def test_intervals_are_wide_where_the_spread_is(tell) -> None:
     assert found["mean and scale"] > found["mean only"] + 0.2
     assert found["error of log scale"] < 0.2
     assert "wild" in text
+
+
+@pytest.mark.filterwarnings("ignore:Values outside the training range")
+def test_ratings_have_the_chances_that_guests_have(tell) -> None:
+    found, text = tell("ratings")
+    assert found["error of ordinal"] < 0.6 * found["error of mean and normal spread"]
+    assert found["ordinal"] < found["mean and normal spread"]
+    assert found["inside"] > 0.6
+    assert "guests to learn from" in text
 
 
 def test_the_true_pair_and_triple_are_ranked_first_and_refined(tell) -> None:

@@ -11,7 +11,7 @@ from scipy import special, stats
 from ahofm_keras.errors import DataError
 from ahofm_keras.families import FAMILIES, Bernoulli, Family, Gamma, Gaussian, Poisson, get_family
 from ahofm_keras.intervals import band_of_link, band_of_mean, conformal_band, predictive_spread
-from tests.families.cases import ONE
+from tests.families.cases import PLAIN
 
 # A dense grid of the predictor in standard errors, as an oracle.
 Z = np.linspace(-8.5, 8.5, 40_001)
@@ -91,7 +91,7 @@ LEVELS = st.one_of(st.floats(1e-6, 1 - 1e-6), st.sampled_from([1e-16, 0.95, 1 - 
 
 @settings(max_examples=150, deadline=None)
 @given(
-    name=st.sampled_from(sorted(ONE)),
+    name=st.sampled_from(sorted(PLAIN)),
     logarithm=st.floats(np.log(1e-12), np.log(1e15)),
     error=st.one_of(st.just(0.0), st.floats(0, 20)),
     dispersion=st.floats(np.log(1e-14), np.log(1e4)).map(np.exp),

@@ -21,7 +21,7 @@ from ahofm_keras.families import (
     get_family,
     register_family,
 )
-from tests.families.cases import EVERY, OWN, every_link
+from tests.families.cases import EVERY, ONE, OWN, every_link
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_the_cases_of_these_tests_are_all_that_there_are() -> None:
     own = {
         name: family for name, family in FAMILIES.items() if family.__module__.startswith("ahofm_keras")
     }
-    assert {name: family for name, family in own.items() if len(family.links) == 1} == {
+    assert {name: family for name, family in own.items() if name in ONE} == {
         family.name: family for family in OWN
     }
     used = {link for family in own.values() for links in family.links.values() for link in links}

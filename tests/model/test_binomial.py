@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import tensorflow as tf
-from scipy import stats
+from scipy import special, stats
 
 import ahofm_keras as ak
 
@@ -87,6 +87,24 @@ def test_the_response_may_stand_beside_the_data(form: str) -> None:
         return
     beside = {"array": columns, "frame": frame, "turned frame": frame.iloc[:, ::-1]}[form]
     np.testing.assert_allclose(model.evaluate(DATA[["x", "z"]], beside), wanted)
+
+
+def test_predictive_intervals_are_of_counts_where_trials_are_known(model: ak.AdditiveModel) -> None:
+    band = model.predict(DATA, interval=0.8, trials="m")
+    links = model.predict(DATA, type="link", interval=0.8)
+    draws = links["link"].to_numpy() + links["se"].to_numpy() * special.ndtri(
+        (np.arange(4000)[:, None] + 0.5) / 4000
+    )
+    for row in (0, 7, 31):
+        mean = special.expit(draws[:, row])
+        chance = stats.binom.cdf(np.arange(DATA.m[row] + 1)[:, None], DATA.m[row], mean).mean(axis=1)
+        for column, tail in (("predictive_lower", 0.1), ("predictive_upper", 0.9)):
+            assert band[column][row] == np.argmax(chance >= tail)
+    counts = model.predict(DATA, type="distribution", trials="m")
+    np.testing.assert_allclose(counts.mean(), DATA.m * model.predict(DATA))
+    assert set(model.predict(DATA, interval=0.8)["predictive_upper"]) <= {0.0, 1.0}
+    with pytest.raises(ak.DataError, match="whole numbers from 1"):
+        model.predict(DATA, interval=0.8, trials=0)
 
 
 def test_adam_agrees() -> None:

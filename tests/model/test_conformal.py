@@ -112,3 +112,64 @@ def test_two_classes_have_none() -> None:
     model.fit(train, verbose=0)
     with pytest.raises(ak.DataError, match="more than two values"):
         model.predict(train, interval=0.9, method="conformal", calibration=train)
+
+
+# Models of several predictors -----------------------------------------------------------------------
+
+
+def uneven_frame(rows: int, seed: int) -> pd.DataFrame:
+    """Skewed noise, three times as wide on the right as on the left: gaussian_ls is wrong for it."""
+    rng = np.random.default_rng(seed)
+    data = pd.DataFrame({"x": np.r_[0.0, 1.0, rng.uniform(size=rows - 2)]})
+    data["y"] = np.sin(6 * data.x) + np.exp(1.1 * data.x - 1) * (rng.gamma(1.0, 1.0, rows) - 1)
+    return data
+
+
+@pytest.fixture(scope="module")
+def uneven() -> ak.AdditiveModel:
+    train = uneven_frame(300, 0)
+    model = ak.AdditiveModel({"loc": "y ~ s(x, k=8)", "scale": "~ x"}, train, family="gaussian_ls")
+    model.fit(train, solver="variational", verbose=0)
+    return model
+
+
+def test_several_predictors_have_the_level_too(uneven: ak.AdditiveModel) -> None:
+    covered, widths = [], []
+    for seed in range(1, 41):
+        calibration, fresh = uneven_frame(100, seed), uneven_frame(200, 1000 + seed)
+        band = uneven.predict(fresh, interval=0.8, method="conformal", calibration=calibration)
+        covered.append(((band.predictive_lower <= fresh.y) & (fresh.y <= band.predictive_upper)).mean())
+        width = band.predictive_upper - band.predictive_lower
+        widths.append(width[fresh.x > 0.8].mean() / width[fresh.x < 0.2].mean())
+    assert 0.78 < np.mean(covered) < 0.84
+    # The true spreads differ by exp(1.1 * 0.8) = 2.4.
+    assert 1.7 < np.mean(widths) < 3.4
+
+
+def test_scores_are_distances_beyond_the_quantiles_in_units_of_the_halves(uneven) -> None:
+    calibration, fresh = uneven_frame(99, 1), uneven_frame(50, 2)
+    band = uneven.predict(fresh, interval=0.9, method="conformal", calibration=calibration)
+    low, middle, high = uneven.predict(calibration, type="quantile", q=[0.05, 0.5, 0.95]).T
+    y = calibration.y.to_numpy()
+    scores = np.maximum((low - y) / (middle - low), (y - high) / (high - middle))
+    far = np.sort(scores)[89]  # the 90th of 99
+    low, middle, high = uneven.predict(fresh, type="quantile", q=[0.05, 0.5, 0.95]).T
+    np.testing.assert_allclose(band.predictive_lower, low - far * (middle - low), rtol=1e-6)
+    np.testing.assert_allclose(band.predictive_upper, high + far * (high - middle), rtol=1e-6)
+    np.testing.assert_allclose(band["mean"], uneven.predict(fresh), rtol=1e-6)
+
+
+def test_counts_of_two_predictors_have_whole_ends_and_enough_rows_inside() -> None:
+    train = heavy_frame(300, 0, "poisson")
+    model = ak.AdditiveModel("y ~ s(x, k=8)", train, family="negative_binomial")
+    model.fit(train, solver="variational", verbose=0)
+    covered = []
+    for seed in range(1, 21):
+        calibration = heavy_frame(100, seed, "poisson")
+        fresh = heavy_frame(200, 1000 + seed, "poisson")
+        band = model.predict(fresh, interval=0.8, method="conformal", calibration=calibration)
+        ends = band[["predictive_lower", "predictive_upper"]]
+        assert (ends % 1 == 0).all().all()
+        assert (ends >= 0).all().all()
+        covered.append(((band.predictive_lower <= fresh.y) & (fresh.y <= band.predictive_upper)).mean())
+    assert np.mean(covered) > 0.78

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 import ahofm_keras as ak
-from tests.families.cases import ONE
+from tests.families.cases import PLAIN
 
 ROWS = 200
 CODES = ("k", "j", "m", "v")
@@ -38,7 +38,7 @@ def numbers() -> pd.DataFrame:
 # Extrapolation is what the inputs do, the family what the response does: neither knows the other.
 @pytest.mark.parametrize(
     ("family", "extrapolation"),
-    [(family, "clip") for family in ONE] + [("gaussian", "linear")],
+    [(family, "clip") for family in PLAIN] + [("gaussian", "linear")],
 )
 def test_a_missing_number_is_never_predicted_from(
     family: str, extrapolation: str, numbers: pd.DataFrame, tmp_path: Path

@@ -13,12 +13,12 @@ from scipy import stats
 
 import ahofm_keras as ak
 from ahofm_keras.model.fit_result import SAMPLE_ROWS
-from tests.families.cases import ONE
+from tests.families.cases import PLAIN
 
 FORMULA = "{family} ~ s(x1) + offset(log(exposure))"
 
 
-@pytest.fixture(scope="module", params=ONE)
+@pytest.fixture(scope="module", params=PLAIN)
 def model(request: pytest.FixtureRequest, frame: pd.DataFrame) -> ak.AdditiveModel:
     model = ak.AdditiveModel(FORMULA.format(family=request.param), frame, family=request.param)
     assert not model.is_fitted

@@ -128,6 +128,38 @@ def test_a_phone_shows_all_of_it(page: Path, browser: Browser) -> None:
     assert browser.problems == []
 
 
+@pytest.mark.parametrize("family", ["categorical", "ordinal"])
+def test_a_page_of_classes(family: str, tmp_path: Path, run_script: Any) -> None:
+    """A tab for each class but the first, or for the widths; probabilities are those of `predict`."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.uniform(-1, 1, 200)})
+    chosen = np.digitize(frame.x + rng.logistic(size=200), [-1, 1])
+    frame["kind"] = pd.Categorical(np.array(["a", "b", "c"])[chosen], ordered=True)
+    model = ak.AdditiveModel("kind ~ x", frame, family=family)
+    model.fit(frame, verbose=0)
+    contents = collect(model, None, None, 20, 0.9)
+    assert contents["classes"] == ["a", "b", "c"]
+    assert [own["parameter"] for own in contents["chapters"]] == list(model.family.parameters)
+    labels = {figure["label"]: figure["value"] for figure in contents["quality"]["figures"]}
+    chances = model.predict(frame)
+    right = (chances.to_numpy().argmax(axis=1) == chosen).mean()
+    assert labels["Right classes"] == pytest.approx(right)
+    links = model.predict(frame.iloc[:10], type="link").to_numpy()
+    script = f"{links.tolist()}.map((at) => new Outcome(contents.outcome).chances(at))"
+    np.testing.assert_allclose(run_script(contents, script), chances.iloc[:10], atol=1e-4)
+    assert ak.report(model, tmp_path / "classes.html").exists()
+
+
+@pytest.mark.parametrize("family", ["quantile", "expectile"])
+def test_a_loss_has_no_likelihood_on_its_page(family: str) -> None:
+    frame = several_frame()
+    model = ak.AdditiveModel("y ~ x", frame, family=family)
+    model.fit(frame, verbose=0)
+    found = collect(model, None, None, 20, 0.9)["quality"]["figures"]
+    assert "Log score" not in [figure["label"] for figure in found]
+    assert "RMSE" in [figure["label"] for figure in found]
+
+
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_parameter_is_told_in_words(name: str) -> None:
     family = get_family(name)

@@ -449,10 +449,11 @@ function cubicWeights([low, high, points], x) {
 }
 
 class Outcome {
-  constructor({ axes, ...tables }) {
+  constructor({ axes, classes, ...tables }) {
+    const read = (table) => (table === null ? null : { log: table.log, values: unpack(table.values) });
     this.axes = axes;
-    this.tables = Object.fromEntries(Object.entries(tables).map(([name, table]) =>
-      [name, table === null ? null : { log: table.log, values: unpack(table.values) }]));
+    this.classes = classes.map(read);
+    this.tables = Object.fromEntries(Object.entries(tables).map(([name, table]) => [name, read(table)]));
   }
 
   /** Whether the tables reach as far as some predictors. */
@@ -462,7 +463,16 @@ class Outcome {
 
   /** `mean`, `lower` or `upper` of the response at predictors; null where it is not known. */
   at(name, links) {
-    const table = this.tables[name];
+    return this.value(this.tables[name], links);
+  }
+
+  /** Probabilities of all classes at predictors; null where they are not known. */
+  chances(links) {
+    const found = this.classes.map((table) => this.value(table, links));
+    return found.includes(null) ? null : found;
+  }
+
+  value(table, links) {
     if (table === null || !this.holds(links)) return null;
     const along = this.axes.map((axis, k) => cubicWeights(axis, links[k]));
     const sum = (k, offset) => {

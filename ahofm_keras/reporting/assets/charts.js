@@ -176,7 +176,7 @@ function interpolate(xs, ys, x) {
 // Rows of the data in the page ----------------------------------------------------------------------------
 
 const sample = page.sample === null ? null : {
-  columns: page.sample.columns.map(unpack), y: unpack(page.sample.y), mean: unpack(page.sample.mean),
+  columns: page.sample.columns.map(unpack), y: unpack(page.sample.y), mean: page.sample.mean === null ? null : unpack(page.sample.mean),
 };
 perChapter(() => { if (sample !== null) sample.residual = unpack(page.sample.residuals[opened]); });
 

@@ -44,8 +44,8 @@ function showOrders() {
 // Observed against predicted -------------------------------------------------------------------------------
 
 function showObserved() {
-  byId("observed-box").hidden = sample === null;
-  if (sample === null) return null;
+  byId("observed-box").hidden = sample === null || sample.mean === null;
+  if (sample === null || sample.mean === null) return null;
   const { title, figure, note } = contents.family.binary ? calibration() : agreement();
   byId("observed-title").textContent = title;
   byId("observed").setAttribute("aria-label", title);

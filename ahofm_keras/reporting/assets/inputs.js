@@ -127,5 +127,5 @@ byId("random-row").addEventListener("click", () => {
   const i = Math.floor(Math.random() * sample.y.length), row = sampleRow(i);
   for (const field of fields) field.put(row.get(field.name));
   changed(true);
-  byId("result-row").textContent = `In this row ${contents.response} was ${number(sample.y[i])}.`;
+  byId("result-row").textContent = `In this row ${contents.response} was ${page.classes.length ? page.classes[sample.y[i]] : number(sample.y[i])}.`;
 });

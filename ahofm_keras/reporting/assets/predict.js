@@ -25,7 +25,7 @@ function changed(final) {
 
 function showResult() {
   const at = model.at(state.row);
-  if (chapters.length > 1) showResponse();
+  if (chapters.length > 1 || page.classes.length) showResponse();
   else {
     write(byId("result-label"), contents.family.result_label);
     byId("result").textContent = number(at.mean, 5);
@@ -53,13 +53,28 @@ function bandText(at) {
 function showResponse() {
   const every = chapters.map((chapter) => ({ chapter, at: chapter.model.at(state.row) }));
   const links = every.map(({ at }) => at.link);
+  if (page.classes.length) showChances(outcome === null ? null : outcome.chances(links));
+  else showDistribution(links);
+  byId("values").replaceChildren(element("tbody", {}, ...every.map(({ chapter, at }, k) => valueLine(chapter, at, k))));
+}
+
+/** The most likely class, and how likely all of them are. */
+function showChances(chances) {
+  const best = chances === null ? -1 : chances.indexOf(Math.max(...chances));
+  write(byId("result-label"), `Most likely ${page.response}`);
+  write(byId("result"), chances === null ? "not known here" : page.classes[best]);
+  byId("result").dataset.value = String(chances?.[best]);
+  byId("result").dataset.chances = String(chances);
+  write(byId("result-band"), chances === null ? "" : page.classes.map((label, k) => `${label} ${percent(chances[k])}`).join(", "));
+}
+
+function showDistribution(links) {
   const [mean, low, high] = ["mean", "lower", "upper"].map((name) => (outcome === null ? null : outcome.at(name, links)));
   write(byId("result-label"), `Average ${page.response} of such rows`);
   byId("result").textContent = mean === null ? "not known here" : number(mean, 5);
   byId("result").dataset.value = String(mean);
   byId("result-band").textContent = low === null || high === null ? ""
     : `${percent(page.level)} of new observations: ${number(low)} to ${number(high)}, if the parameters are right`;
-  byId("values").replaceChildren(element("tbody", {}, ...every.map(({ chapter, at }, k) => valueLine(chapter, at, k))));
 }
 
 /** A parameter, its value at the inputs and the band of that; a click opens its chapter. */
