@@ -28,6 +28,9 @@ Spread = tuple[np.ndarray, np.ndarray]
 _ROUNDS = 50
 _TO_COME = 2.5e-4
 _TOLERANCE = 1e-5
+# The same at given smoothing, where every predictor maximises the one objective exactly.
+_TO_COME_EXACT = 1e-6
+_TOLERANCE_EXACT = 1e-7
 # By how much, per row, it may fall in one: each predictor maximises an approximation of its own.
 _SLACK = 1e-3
 # Rounds in a row that lose more than that, after which no further one follows.
@@ -208,7 +211,9 @@ class Rounds:
         self.losses = self.losses + 1 if lost else 0
         rate = gain / self.gain if gain < self.gain < np.inf else 1.0
         self.gain = gain
-        little = gain <= _TOLERANCE or (rate < 1 and gain * rate / (1 - rate) <= _TO_COME)
+        exact = not self.views[0].has_posterior
+        tolerance, to_come = (_TOLERANCE_EXACT, _TO_COME_EXACT) if exact else (_TOLERANCE, _TO_COME)
+        little = gain <= tolerance or (rate < 1 and gain * rate / (1 - rate) <= to_come)
         return self.losses == _LOSSES or (not lost and little)
 
     def finish(self, job: FitJob) -> None:

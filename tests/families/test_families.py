@@ -192,34 +192,38 @@ def test_a_constant_offset_moves_the_start_by_itself(name: str) -> None:
 
 # Support
 
+NEGATIVE = ' `family="gaussian"` takes negative values.'
+ZEROS = ' `family="tweedie"` takes zeros beside amounts above 0.'
+RECODE = " Recode two classes: 1 where it is 1, 0 where it is -1."
 UNSUPPORTED = [
-    ("gaussian", [0.0, np.nan, 1.0], "finite", 1, 1, "nan"),
-    ("gaussian", [0.0, 1.0, -np.inf], "finite", 1, 2, "-inf"),
-    ("bernoulli", [0.0, 1.0, 2.0, 0.5], "0 or 1", 2, 2, "2"),
-    ("bernoulli", [-1.0, 1.0], "0 or 1", 1, 0, "-1"),
-    ("poisson", [0.0, 3.0, -1.0], "whole numbers from 0 on", 1, 2, "-1"),
-    ("poisson", [0.5, 3.0, np.nan], "whole numbers from 0 on", 2, 0, "0.5"),
-    ("gamma", [1.0, 0.0, -2.0], "above 0", 2, 1, "0"),
-    ("gamma", [np.nan, 1.0], "above 0", 1, 0, "nan"),
+    ("gaussian", [0.0, np.nan, 1.0], "finite", 1, 1, "nan", ""),
+    ("gaussian", [0.0, 1.0, -np.inf], "finite", 1, 2, "-inf", ""),
+    ("bernoulli", [0.0, 1.0, 2.0, 0.5], "0 or 1", 2, 2, "2", ZEROS),
+    ("bernoulli", [-1.0, 1.0], "0 or 1", 1, 0, "-1", RECODE),
+    ("poisson", [0.0, 3.0, -1.0], "whole numbers from 0 on", 1, 2, "-1", NEGATIVE),
+    ("poisson", [0.5, 3.0, np.nan], "whole numbers from 0 on", 2, 0, "0.5", ""),
+    ("gamma", [1.0, 0.0, -2.0], "above 0", 2, 1, "0", NEGATIVE),
+    ("gamma", [1.0, 0.0, 2.5], "above 0", 1, 1, "0", ZEROS),
+    ("gamma", [np.nan, 1.0], "above 0", 1, 0, "nan", ""),
 ]
 INFINITE = [
-    ("poisson", [1.0, np.inf], "whole numbers from 0 on", 1, 1, "inf"),
-    ("gamma", [1.0, np.inf], "above 0", 1, 1, "inf"),
+    ("poisson", [1.0, np.inf], "whole numbers from 0 on", 1, 1, "inf", ""),
+    ("gamma", [1.0, np.inf], "above 0", 1, 1, "inf", ""),
 ]
 
 
 @pytest.mark.parametrize(
-    ("name", "y", "text", "count", "row", "value"),
+    ("name", "y", "text", "count", "row", "value", "advice"),
     [*UNSUPPORTED, *INFINITE],
 )
 def test_a_response_outside_the_support_is_named(
-    name: str, y: list[float], text: str, count: int, row: int, value: str
+    name: str, y: list[float], text: str, count: int, row: int, value: str, advice: str
 ) -> None:
     with pytest.raises(DataError) as caught:
         get_family(name).check_response(np.array(y), "log(y)")
     assert str(caught.value) == (
         f"The response `log(y)` of the {name} family must be {text}, but {count} of {len(y)} values "
-        f"are not; first at row {row}: {value}."
+        f"are not; first at row {row}: {value}.{advice}"
     )
 
 

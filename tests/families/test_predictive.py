@@ -10,7 +10,13 @@ from scipy import special, stats
 
 from ahofm_keras.errors import DataError
 from ahofm_keras.families import FAMILIES, Bernoulli, Family, Gamma, Gaussian, Poisson, get_family
-from ahofm_keras.intervals import band_of_link, band_of_mean, conformal_band, predictive_spread
+from ahofm_keras.intervals import (
+    Reach,
+    band_of_link,
+    band_of_mean,
+    conformal_band,
+    predictive_spread,
+)
 from tests.families.cases import PLAIN
 
 # A dense grid of the predictor in standard errors, as an oracle.
@@ -112,7 +118,9 @@ def test_no_nan_and_no_disorder(
         spread = predictive_spread(family, links, errors, float(dispersion))
         scores = np.geomspace(1e-9, 1e9, 50)
         mean = band["mean"].to_numpy()
-        assert np.isfinite(conformal_band(family, mean, spread, scores, 0.9)).all(axis=None)
+        assert np.isfinite(conformal_band(family, mean, Reach.around(mean, spread), scores, 0.9)).all(
+            axis=None
+        )
 
 
 def test_more_error_is_never_a_narrower_interval() -> None:
@@ -173,8 +181,8 @@ def test_bands_of_a_falling_link_are_in_order_and_end_at_infinity() -> None:
 def test_conformal_bands_keep_to_the_support() -> None:
     mean, spread, scores = np.array([0.1, 5.0]), np.ones(2), np.full(99, 2.0)
     for family, low in ((Poisson("sqrt"), 0.0), (Gamma("inverse"), 0.0), (Gaussian("log"), -1.9)):
-        assert conformal_band(family, mean, spread, scores, 0.9).predictive_lower[0] == pytest.approx(
-            low
-        )
+        assert conformal_band(family, mean, Reach.around(mean, spread), scores, 0.9).predictive_lower[
+            0
+        ] == pytest.approx(low)
     with pytest.raises(DataError, match="more than two values"):
-        conformal_band(Bernoulli("probit"), mean, spread, scores, 0.9)
+        conformal_band(Bernoulli("probit"), mean, Reach.around(mean, spread), scores, 0.9)

@@ -150,7 +150,7 @@ def test_time_stamps_keep_their_digits() -> None:
 
 def test_unknown_type(fitted: ak.AdditiveModel, frame: pd.DataFrame) -> None:
     with pytest.raises(ak.DataError, match="`type` must be one of 'response', 'link', 'terms'"):
-        fitted.predict(frame, type="class")
+        fitted.predict(frame, type="means")
 
 
 def test_boolean_in_a_formula_means_the_same_as_its_category(frame: pd.DataFrame) -> None:

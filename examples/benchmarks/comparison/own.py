@@ -56,7 +56,7 @@ def distributional(rows: Split, family: str, order: int = 2) -> Fitted:
     model.fit(rows.train, verbose=0)
 
     def log_density(data: pd.DataFrame) -> np.ndarray:
-        return model.predict(data, type="distribution").log_prob(data[rows.response].to_numpy())
+        return ak.log_score(model, data, by_row=True, posterior=True)
 
     return Fitted(model.predict, log_density=log_density)
 
