@@ -24,9 +24,9 @@ _ELSEWHERE = {
     "negative_binomial": "nb NBI",
     "negative_binomial_1": "quasipoisson NBII nbinom1",
     "tweedie": "tw twlss",
-    "zero_inflated_poisson": "ziP ziplss ZIP",
+    "zero_inflated_poisson": "ziP ZIP",
     "zero_inflated_negative_binomial": "ZINBI",
-    "hurdle_poisson": "ZAP",
+    "hurdle_poisson": "ZAP ziplss",
     "categorical": "multinom",
     "ordinal": "ocat polr",
     "quantile": "qgam rq",
@@ -60,12 +60,12 @@ _OTHER_NAMES = {
     "shash": "sinharcsinh sinhasinh shasho shasho2",
     "quantile": "ald asymmetriclaplace checkloss elf pinball pinballloss qgam quantileloss quantreg rq",
     "expectile": "asymmetricleastsquares expectilegam laws",
-    "zero_inflated_poisson": "zeroinflatedpoisson zip ziplss zipoisson",
+    "zero_inflated_poisson": "zeroinflatedpoisson zip zipoisson",
     "zero_inflated_negative_binomial": "zeroinflatednegativebinomial zeroinflatednegbin zinb zinbi",
     "tweedie": "compoundpoissongamma regtweedie tw",
     "categorical": "multiclass multiclassova multinom multinomial multisoftmax softmax",
     "ordinal": "cumulative ocat ordered ordinalregression polr proportionalodds",
-    "hurdle_poisson": "hurdle hurdlepoisson zap truncatedpoisson",
+    "hurdle_poisson": "hurdle hurdlepoisson truncatedpoisson zap ziplss",
 }
 _SAME = {name: family for family, names in _OTHER_NAMES.items() for name in names.split()}
 

@@ -389,7 +389,7 @@ def test_a_wrong_class_costs_more_the_surer_the_model_was() -> None:
         ("betar", "beta"), ("BE", "beta"), ("ziP", "zero_inflated_poisson"), ("ZINB", "zero_inflated_negative_binomial"),
         ("scat", "student_t"), ("TF", "student_t"), ("gaulss", "gaussian_ls"), ("gammals", "gamma_ls"),
         ("inverse.gaussian", "inverse_gaussian"), ("InverseGaussian", "inverse_gaussian"), ("LOGNO", "lognormal"),
-        ("WEI", "weibull"), ("cox.ph", "cox"), ("survival:cox", "cox"), ("coxph", "cox"), ("absolute_error", "laplace"), ("hurdle", "hurdle_poisson"), ("tw", "tweedie"), ("reg:tweedie", "tweedie"),
+        ("WEI", "weibull"), ("cox.ph", "cox"), ("survival:cox", "cox"), ("coxph", "cox"), ("absolute_error", "laplace"), ("hurdle", "hurdle_poisson"), ("ziplss", "hurdle_poisson"), ("tw", "tweedie"), ("reg:tweedie", "tweedie"),
     ],
 )  # fmt: skip
 def test_a_family_by_the_name_that_others_have_for_it(name: str, family: str) -> None:
