@@ -50,7 +50,7 @@ def log_score(
         >>> import numpy as np, pandas as pd
         >>> from ahofm_keras import fit
         >>> rng = np.random.default_rng(0)
-        >>> data = pd.DataFrame({"x": rng.uniform(size=300)})
+        >>> data = pd.DataFrame({"x": np.r_[0, 1, rng.uniform(size=298)]})
         >>> data["y"] = data.x + (0.1 + data.x) * rng.normal(size=300)
         >>> even = fit("y ~ s(x)", data[:200], verbose=0)
         >>> uneven = fit({"loc": "y ~ s(x)", "scale": "~ s(x)"}, data[:200], verbose=0)

@@ -168,6 +168,9 @@ class ClassLabel(keras.layers.Layer):
     def call(self, probabilities: Array) -> Array:
         return ops.take(self._labels(), ops.argmax(probabilities, axis=-1))
 
+    def compute_output_shape(self, probabilities_shape: Any) -> Any:
+        return (probabilities_shape[0],)
+
     def compute_output_spec(self, probabilities: Array) -> keras.KerasTensor:
         dtype = keras.backend.standardize_dtype(self._labels().dtype)
         return keras.KerasTensor(probabilities.shape[:1], dtype=dtype)

@@ -26,7 +26,7 @@ Spread = tuple[np.ndarray, np.ndarray]
 # Rounds over all predictors, and what the objective may still have to gain per row when they end, by how
 # fast its gains fall. One that gains less than the last number is the last.
 _ROUNDS = 50
-_TO_COME = 2.5e-4
+_TO_COME = 2.5e-5
 _TOLERANCE = 1e-5
 # The same at given smoothing, where every predictor maximises the one objective exactly.
 _TO_COME_EXACT = 1e-6

@@ -114,6 +114,8 @@ def summary(model: AdditiveModel, parameter: str | None = None) -> Summary:
         NotFittedError: a model that was never fitted.
 
     Example:
+        >>> import numpy as np
+        >>> import pandas as pd
         >>> rng = np.random.default_rng(0)
         >>> data = pd.DataFrame({"x": rng.uniform(size=200), "z": rng.normal(size=200)})
         >>> data["y"] = np.sin(6 * data.x) + data.z + 0.1 * rng.normal(size=200)

@@ -97,6 +97,7 @@ def test_intervals_are_wide_where_the_spread_is(tell) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Values outside the training range")
+@pytest.mark.filterwarnings("ignore:The predictors of .* leave the range")
 def test_ratings_have_the_chances_that_guests_have(tell) -> None:
     found, text = tell("ratings")
     assert found["error of ordinal"] < 0.6 * found["error of mean and normal spread"]

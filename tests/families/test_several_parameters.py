@@ -16,6 +16,7 @@ from scipy import special, stats
 import ahofm_keras as ak
 from ahofm_keras.errors import DataError
 from ahofm_keras.families import FAMILIES, Family, get_family
+from ahofm_keras.families.suggestions import suggest_family
 from tests.families.cases import SEVERAL
 
 every_family = pytest.mark.parametrize("name", SEVERAL)
@@ -471,7 +472,7 @@ def test_a_response_outside_is_told(name: str) -> None:
             family.check_response(y, "y")
         assert str(caught.value) == (
             f"The response `y` of the {name} family must be {family.support_text}, but 2 of 6 values "
-            f"are not; first at row 3: {value:g}."
+            f"are not; first at row 3: {value:g}.{suggest_family(y)}"
         )
 
 

@@ -18,8 +18,10 @@ from ahofm_keras import layers
 from ahofm_keras.bases import make_levels, make_linear, make_spline
 from ahofm_keras.layers import (
     BasisExpansion,
+    ClassLabel,
     FactorizedInteraction,
     Linear,
+    MeanResponse,
     Offset,
     ParametricColumns,
     Positions,
@@ -191,6 +193,16 @@ CASES = {
     ),
     "Response": Case(
         lambda **options: Response("poisson", **options), lambda _: _tensor(ROWS)("float64"), "float64"
+    ),
+    "MeanResponse": Case(
+        lambda **options: MeanResponse("gaussian_ls", **options),
+        lambda _: _tensor(ROWS, 2)("float64"),
+        "float64",
+    ),
+    "ClassLabel": Case(
+        lambda **options: ClassLabel([3, 1, 2], **options),
+        lambda _: _tensor(ROWS, 3)("float64"),
+        "int32",
     ),
 }
 # Layers with weights that a fit sets.

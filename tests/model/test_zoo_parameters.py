@@ -17,7 +17,7 @@ FEW = {"gam": {"k": 5}, "fm": {"F": 1}, "hofm": {"D": 2, "F": 1}}
 SEVERAL = [
     name
     for name, family in FAMILIES.items()
-    if len(family.links) > 1 and family.__module__.startswith("ahofm_keras.")
+    if len(family.links) > 1 and family.__module__.startswith("ahofm_keras.") and not family.is_loss
 ]
 
 
