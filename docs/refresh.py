@@ -28,7 +28,7 @@ from PIL import Image
 from tests.docs.pages import DOCS, PAGES, Example, difference, read_examples, run_example
 
 DPI = 120
-COLOURS = 96
+COLOURS = 48
 
 
 def refresh(page: Path, exact: bool = False) -> None:

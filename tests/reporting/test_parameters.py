@@ -106,7 +106,9 @@ def test_tabs_and_numbers_in_a_browser(page: Path, browser: Browser) -> None:
     parameters = several_model().predict(frame, type="parameters")
     for place, parameter in enumerate(PARAMETERS):
         browser.run(f"document.getElementById('tab-{place}').click()")
-        browser.settle()
+        # Figures run to their new values for a moment.
+        first = f"Number(document.querySelector('#values tr').dataset.value) - {parameters.iloc[0, 0]}"
+        browser.wait(f"Math.abs({first}) < {1e-4 * abs(parameters.iloc[0, 0])}")
         values = browser.run(
             "[...document.querySelectorAll('#values tr')].map((row) => Number(row.dataset.value))"
         )
