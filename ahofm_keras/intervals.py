@@ -53,7 +53,9 @@ def predictive_spread(
 ) -> np.ndarray:
     """Standard deviation of a new response: that of the family and that of its mean."""
     mean = np.asarray(family.inverse_link(link, np))
-    return np.sqrt(family.variance(mean) * dispersion + (family.slope(link) * error) ** 2)
+    # A mean of many trials is as many times that of one.
+    unit = np.asarray(family.mean_of(family.named(np.ones_like(mean))))
+    return np.sqrt(family.variance(mean) * dispersion + (unit * family.slope(link) * error) ** 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,9 +114,13 @@ def conformal_band(
     if family.binary or family.labelled:
         raise DataError("Conformal intervals need a response with more than two values, all numbers.")
     far = conformal_quantile(scores, level)
+    trials = getattr(family, "trials", None)
+    most = family.bounds[1] if trials is None else trials
+    # A share of trials of which nobody said how many there are.
+    whole = family.discrete and (trials is not None or not hasattr(family, "for_trials"))
     ends = reach.low - far * reach.below, reach.high + far * reach.above
-    low, high = (np.clip(end, *family.bounds) for end in ends)
-    if family.discrete:
+    low, high = (np.clip(end, family.bounds[0], most) for end in ends)
+    if whole:
         low, high = np.ceil(low - 1e-9) + 0.0, np.floor(high + 1e-9)
     return pd.DataFrame({"mean": mean, "predictive_lower": low, "predictive_upper": high})
 

@@ -133,14 +133,13 @@ def test_what_cannot_be_scored() -> None:
         ak.log_score(streamed, data, posterior=True)
 
 
-def test_a_loss_has_no_score_and_no_check() -> None:
+def test_a_loss_has_no_score() -> None:
     data, _ = simulate("gaussian", 120, seed=1)
     model = ak.AdditiveModel("y ~ x", data, family="quantile")
     model.fit(data, solver="variational", verbose=0)
     for function, words in (
         (ak.log_score, "The log score"),
         (ak.crps, "The CRPS"),
-        (ak.check, "`check`"),
     ):
         with pytest.raises(ak.DataError, match=f"{words} needs a predicted distribution"):
             function(model, data)

@@ -13,7 +13,7 @@ import pandas as pd
 from ahofm_keras.decomposition.names import check_count
 from ahofm_keras.decomposition.parts import check_readable
 from ahofm_keras.diagnostics.basis import basis_frame
-from ahofm_keras.diagnostics.checked_rows import check_density, read_rows
+from ahofm_keras.diagnostics.checked_rows import read_rows
 from ahofm_keras.diagnostics.concurvity import concurvity_frame
 from ahofm_keras.diagnostics.frequencies import frequency_frame
 from ahofm_keras.diagnostics.overall import calibration_frame, expected_spread, overall_frame
@@ -36,6 +36,8 @@ class Check:
         link: name of the link, of several predictors of each.
         binary: whether the response is 0 or 1.
         discrete: whether it is a whole number.
+        levels: of quantiles that the model is of.
+        censored: whether responses are times of events that may be censored.
         classes: names of the classes that it is one of, where it is no number; residuals and frequencies
             are of their places 0, 1, ...
         response: name of the response.
@@ -43,10 +45,12 @@ class Check:
         dispersion: of the response, at which residuals are taken.
         seed: of what was drawn.
         residuals: of each row `row`, `fitted` and `observed` response, `link`, the randomised `quantile`
-            residual (standard gaussian where the model is right), the residuals of the `deviance` (of
-            several predictors `score_loc` and so on: the score of each parameter in standard deviations)
-            and of the `response`, `leverage` (missing where the model has no posterior). Its `attrs`
-            count the quantile residuals that were `clipped`.
+            residual (standard gaussian where the model is right; missing of an expectile, which has a
+            weighted residual `pull` with mean 0 instead), the residuals of the `deviance` (of several
+            predictors `score_loc` and so on: the score of each parameter in standard deviations) and of
+            the `response`, `leverage` (missing where the model has no posterior). Its `attrs` count the
+            quantile residuals that were `clipped`. Of censored times `fitted` is the hazard ratio,
+            `observed` whether there was an event, and `response` the martingale residual.
         basis: a row per basis: `basis`, `terms` that use it, `k`, `k'` (degrees of freedom it can have),
             `edf` that its terms reach at most, `k_index` and `p_value` as in mgcv's `k.check`, `ok`
             and a `verdict`. Numbers that are linear stand there too; categories have no index.
@@ -55,7 +59,8 @@ class Check:
             fitted function counts.
         tests: a row per check of the whole: `check`, `value`, `expected`, `ok`, `verdict`.
         calibration: mean `observed` and `fitted` response by bins of the fitted one; of classes the
-            probability of each `class`.
+            probability of each `class`, of quantiles the share of responses below each `quantile`, of
+            censored times the chance to survive each `time`.
         frequencies: rows by their response, `observed` and `expected`; `low` and `high` are the ends of
             each bin, both inside of a discrete response.
     """
@@ -65,6 +70,8 @@ class Check:
     link: str
     binary: bool
     discrete: bool
+    levels: tuple[float, ...]
+    censored: bool
     classes: tuple[str, ...]
     response: str
     source: str
@@ -76,6 +83,11 @@ class Check:
     tests: pd.DataFrame
     calibration: pd.DataFrame
     frequencies: pd.DataFrame
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether no distribution was predicted: quantiles at most."""
+        return bool(self.levels) or bool(self.residuals["quantile"].isna().any())
 
     @property
     def verdicts(self) -> list[str]:
@@ -108,7 +120,10 @@ class Check:
 
     def _tables(self) -> list[tuple[str, pd.DataFrame]]:
         """Titles and frames as they are shown."""
-        tables = [("Quantile residuals and rows", _shown_tests(self.tests))]
+        first = (
+            "Predictions and rows" if self.censored or self.is_loss else "Quantile residuals and rows"
+        )
+        tables = [(first, _shown_tests(self.tests))]
         if len(self.basis):
             tables.append((_title("Is k large enough?", self.basis), _shown_basis(self.basis)))
         if len(self.concurvity) > 1:
@@ -154,11 +169,13 @@ def check(
             "`check` looks at the whole response, so at all predictors at once: pass the model, not its "
             f"`{model.of_parameter}`."
         )
-    check_density(model, "`check`")
     check_count("seed", seed, 0, none=False)
     rows = read_rows(model, data, y, sample_weight)
     residuals = residual_frame(rows, seed)
-    residuals.attrs["spread"] = expected_spread(model, residuals["quantile"].to_numpy())
+    known = rows.has_chances
+    residuals.attrs["spread"] = (
+        expected_spread(model, residuals["quantile"].to_numpy()) if known else 1.0
+    )
     calibration = calibration_frame(rows)
     return Check(
         formula_text(model),
@@ -166,6 +183,8 @@ def check(
         ", ".join(link.name for link in model.family.parameters.values()),
         model.family.binary,
         model.family.discrete,
+        model.family.levels,
+        model.family.nuisance,
         tuple(map(str, model.family.classes)) if model.family.labelled else (),
         str(model.response),
         rows.source,

@@ -12,9 +12,12 @@ import pandas as pd
 
 from ahofm_keras.errors import AhofmWarning, DataError
 from ahofm_keras.families import Family
+from ahofm_keras.families.baseline import EVENT
+from ahofm_keras.families.conditions import Condition
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.beside import in_row_order, response_of
 from ahofm_keras.model.distributional import with_dispersion
+from ahofm_keras.model.nuisance import bound_family, known_nuisance
 from ahofm_keras.model.outputs import links_given_smoothing
 from ahofm_keras.model.reading import read_weight
 from ahofm_keras.terms import Variable
@@ -28,7 +31,7 @@ class CheckedRows:
 
     Args:
         columns: raw columns of the model.
-        y: response `(n,)`.
+        y: response `(n,)`, of censored times `(n, 4)`.
         weight: of each row, 1 where none was given.
         index: what the rows are called.
         source: where they come from, in words.
@@ -72,10 +75,34 @@ class CheckedRows:
 
     @cached_property
     def mean(self) -> np.ndarray:
-        """Of each response `(n,)`; of classes of their places 0, 1, ..."""
+        """Of each response `(n,)`; of classes of their places 0, 1, ..., of censored times the ratio."""
         if self.family.labelled:
             return np.asarray(self.distribution.mean())
+        if self.family.nuisance:
+            return self.parameters[next(iter(self.family.parameters))]
         return np.asarray(self.family.mean_of(self.parameters))
+
+    @property
+    def observed(self) -> np.ndarray:
+        """The response as one number a row `(n,)`: of a censored time whether it is that of an event."""
+        return self.y[:, EVENT] if self.family.nuisance else self.y
+
+    @cached_property
+    def residual(self) -> np.ndarray:
+        """Of the response `(n,)`: what was observed less what was expected of it."""
+        if self.family.labelled:
+            return self.y - self.mean
+        return np.asarray(self.family.residual(self.y, self.mean))
+
+    @property
+    def has_chances(self) -> bool:
+        """Whether it is predicted how likely responses are: by a distribution, or by levels."""
+        return not self.family.is_loss or bool(self.family.levels)
+
+    @cached_property
+    def conditions(self) -> list[Condition]:
+        """Of a loss, what holds on any rows where its predictions are right."""
+        return self.family.conditions(self.y, self.parameters)
 
     # What was drawn is another number than the response where weights are a part of it, as trials are.
 
@@ -117,6 +144,12 @@ class CheckedRows:
 
 def check_density(model: AdditiveModel, purpose: str) -> None:
     """Raise a `DataError` where the family is a loss, and predicts no distribution."""
+    if model.family.nuisance:
+        raise DataError(
+            f"{purpose} needs the density of each response, and those of the {model.family.name} family "
+            "are censored, its likelihood compares rows. `ak.concordance(model, data)` says how well it "
+            "ranks, `ak.check` whether it is calibrated."
+        )
     if model.family.is_loss:
         raise DataError(
             f"{purpose} needs a predicted distribution, and the {model.family.name} family is a loss: "
@@ -130,15 +163,13 @@ def read_rows(model: AdditiveModel, data: Any, y: Any, sample_weight: Any) -> Ch
     Raises:
         DataError: no rows, no response, columns that do not fit the model.
     """
-    if model.family.nuisance:
-        raise DataError(
-            f"Checks of the {model.family.name} family, whose responses are censored, are not there "
-            "yet: `concordance` says how well it ranks."
-        )
     columns, response, weight, index = _find_rows(model, data, y, sample_weight)
     used = np.flatnonzero(weight > 0)
     columns = {name: values[used] for name, values in columns.items()}
     response, weight = response[used], weight[used]
+    family = bound_family(model)
+    if family.nuisance:
+        response = family.given(response, known_nuisance(model))
     links, errors = _predict_links(model, columns)
     return CheckedRows(
         columns,
@@ -148,7 +179,7 @@ def read_rows(model: AdditiveModel, data: Any, y: Any, sample_weight: Any) -> Ch
         _source(model, data, len(index)),
         data is None,
         len(index) - len(used),
-        model.family,
+        family,
         links,
         errors,
         _dispersion(model, response, links, weight),

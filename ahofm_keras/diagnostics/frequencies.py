@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 
 from ahofm_keras.diagnostics.checked_rows import CheckedRows
+from ahofm_keras.diagnostics.losses import level_frequencies
+from ahofm_keras.diagnostics.survival import event_frequencies
 
 # Bins of a response on the line, and how many whole numbers have a bin each.
 _BINS = 24
@@ -21,8 +23,13 @@ def frequency_frame(rows: CheckedRows) -> pd.DataFrame:
     first and the last bin have no end.
 
     Returns:
-        A row a bin with `low`, `high`, `observed` and `expected`.
+        A row a bin with `low`, `high`, `observed` and `expected`. Of quantiles the ends are levels; of
+        censored times there are events by their time, expected as the hazards of rows at risk sum.
     """
+    if rows.conditions:
+        return level_frequencies(rows)
+    if rows.family.nuisance:
+        return event_frequencies(rows)
     ends = _ends_of_counts(rows) if rows.family.discrete else _ends_on_the_line(rows)
     below = np.array([rows.counts @ rows.distribution.cdf(np.full(len(rows), end)) for end in ends])
     expected = np.diff(np.concatenate([[0.0], below, [rows.counts.sum()]]))

@@ -26,19 +26,23 @@ def residual_frame(rows: CheckedRows, seed: int) -> pd.DataFrame:
         rows: with predictions.
         seed: of the randomisation.
     """
-    quantile, clipped = quantile_residuals(rows.drawn, rows.drawn_y, rows.parameters, seed)
+    quantile, clipped = np.full(len(rows), np.nan), 0
+    if rows.has_chances:
+        quantile, clipped = quantile_residuals(rows.drawn, rows.drawn_y, rows.parameters, seed)
     frame = pd.DataFrame(
         {
             "row": rows.index,
             "fitted": rows.mean,
-            "observed": rows.y,
+            "observed": rows.observed,
             "link": rows.link,
             "quantile": quantile,
             **parameter_residuals(rows),
-            "response": rows.y - rows.mean,
+            "response": rows.residual,
             "leverage": np.nan if rows.errors is None else _leverage(rows, rows.errors),
         }
     )
+    if not rows.has_chances:
+        frame["pull"] = rows.conditions[0].pull
     frame.attrs["clipped"] = clipped
     return frame
 
@@ -49,8 +53,8 @@ def quantile_residuals(
     """Randomised quantile residuals (Dunn & Smyth 1996): gaussian where the model is right.
 
     r = Phi^-1(u), u = F(y); where F jumps, at a whole number or an end of the support, u is drawn evenly
-    between the two sides of the jump. Above the median the upper tail is computed, whose digits 1 - F
-    would lose.
+    between the two sides of the jump, and of a censored time between F and 1. Above the median the
+    upper tail is computed, whose digits 1 - F would lose.
 
     Args:
         family: of the response.
@@ -61,15 +65,11 @@ def quantile_residuals(
     Returns:
         `(n,)`, and how many of them were clipped to +-`REACH`.
     """
-    distribution = family.distribution_of(parameters)
-    below, above = distribution.cdf(y), distribution.sf(y)
-    jumps = np.full(len(y), True) if family.discrete else np.isin(y, family.bounds)
-    if jumps.any():
-        before = y - 1 if family.discrete else np.where(jumps, np.nextafter(y, -np.inf), y)
+    chances = family.chances(y, parameters)
+    share = np.zeros(len(y))
+    if not chances.is_exact:
         share = generator(seed, "residuals").uniform(size=len(y))
-        low, high = distribution.cdf(before), distribution.sf(before)
-        below = np.where(jumps, low + share * (below - low), below)
-        above = np.where(jumps, high + share * (above - high), above)
+    below, above = chances.drawn(share)
     with np.errstate(divide="ignore"):
         residuals = np.where(below < 0.5, stats.norm.ppf(below), -stats.norm.ppf(above))
     clipped = int(np.sum(np.abs(residuals) > REACH))
@@ -106,9 +106,9 @@ def residual_columns(family: Family, parameters: Iterable[str]) -> dict[str, str
 def deviance_residuals(
     family: Family, y: np.ndarray, mean: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
-    """Roots of the rows' deviances with the sign of y - mean; their squares sum to the deviance."""
+    """Roots of the rows' deviances with the sign of the residual; their squares sum to the deviance."""
     deviance = np.maximum(family.unit_deviance(y, mean, np) * weight, 0.0)
-    return np.sign(y - mean) * np.sqrt(deviance)
+    return np.sign(family.residual(y, mean)) * np.sqrt(deviance)
 
 
 def _leverage(rows: CheckedRows, errors: Mapping[str, np.ndarray]) -> np.ndarray:

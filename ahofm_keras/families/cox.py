@@ -21,6 +21,7 @@ from ahofm_keras.families.baseline import (
     partial_log_likelihood,
     sums_at_risk,
 )
+from ahofm_keras.families.chances import Chances
 from ahofm_keras.families.registry import register_family
 
 _LEAST_EXPOSURE = 1e-300
@@ -190,24 +191,35 @@ class Cox(Family):
         exposure = y[:, EXPOSURE]
         return np.where(exposure > 0, ratio * own / np.where(exposure > 0, exposure, 1.0), ratio)
 
+    def chances(self, y: np.ndarray, parameters: Parameters) -> Chances:
+        """Of the time, given its start: a step of the curve at an event, all below if censored."""
+        known, ratio, event = self._known(), parameters["ratio"], y[:, EVENT] > 0
+        hazards = known.at(np.nextafter(y[:, STOP], -np.inf)), known.at(y[:, STOP])
+        before, after = (ratio * (own - known.at(y[:, START])) for own in hazards)
+        low = np.where(event, before, after)
+        high = np.where(event, after, np.inf)
+        return Chances((-np.expm1(-low), -np.expm1(-high)), (np.exp(-low), np.exp(-high)))
+
     # Distribution of survival times -------------------------------------------------------------
 
     def variance(self, mean: np.ndarray) -> np.ndarray:
         return mean
 
     def distribution(self, mean: np.ndarray, dispersion: Any = 1.0) -> SurvivalTimes:
+        return SurvivalTimes(mean, self._known())
+
+    def _known(self) -> Baseline:
         if self.baseline is None:
             raise NotFittedError(
                 "Survival times need the baseline hazard that `fit` leaves in the model."
             )
-        return SurvivalTimes(mean, self.baseline)
+        return self.baseline
 
     def predictive_quantile(
         self, link: np.ndarray, error: np.ndarray, dispersion: float, probability: float
     ) -> np.ndarray:
         """Of the survival time, whose chance is averaged over the predictor; infinite if not reached."""
-        if self.baseline is None:
-            self.distribution(np.exp(link))
+        known = self._known()
         eta = link[:, None] + np.maximum(error, 0.0)[:, None] * _NODES
         share = _WEIGHTS / _WEIGHTS.sum()
         low = np.full(len(link), -745.0) - eta.max(axis=1)
@@ -219,8 +231,7 @@ class Cox(Family):
                 np.where(chance < probability, middle, low),
                 np.where(chance < probability, high, middle),
             )
-        assert self.baseline is not None
-        return self.baseline.reached(np.exp(high))
+        return known.reached(np.exp(high))
 
 
 def _check(label: str, what: str, bad: np.ndarray, values: np.ndarray, wanted: str) -> None:

@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 
 from ahofm_keras.errors import DataError
 from ahofm_keras.families.base import Array, Links, Namespace, Parameters
+from ahofm_keras.families.conditions import Condition
 from ahofm_keras.families.exponential import ExponentialFamily
 from ahofm_keras.families.location_scale import moments
 from ahofm_keras.families.registry import register_family
@@ -76,6 +77,14 @@ class Expectile(ExponentialFamily):
             "The expectile family is a loss, not a distribution: it has no density, quantiles or "
             'sample. A family such as "student_t", "shash" or "gaussian_ls" has them.'
         )
+
+    def conditions(self, y: np.ndarray, parameters: Parameters) -> list[Condition]:
+        """Distances above and below balance each other, as the level weights them."""
+        mean = parameters["mean"]
+        weight = self._weight(y, mean)
+        pull = weight * (y - mean)
+        sides = 2 * self.level, 2 * (1 - self.level)
+        return [Condition("expectile", mean, pull, weight, pull**2, sides=sides)]
 
     def crps(self, y: np.ndarray, parameters: Parameters) -> np.ndarray:
         return np.asarray(self.distribution(y))

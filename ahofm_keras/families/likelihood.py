@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ahofm_keras.families.chances import Chances, chances_of
+from ahofm_keras.families.conditions import Condition
 from ahofm_keras.families.crps import numeric_crps
 from ahofm_keras.families.labels import decode_labels
 from ahofm_keras.families.signature import Array, Namespace, Parameters, Signature
@@ -118,6 +120,14 @@ class Likelihood(Signature):
         if xp is not np:
             return next(iter(parameters.values()))
         return np.asarray(self.distribution_of(parameters).mean())
+
+    def chances(self, y: np.ndarray, parameters: Parameters) -> Chances:
+        """Between which probabilities of its predicted distribution each response lies."""
+        return chances_of(self.distribution_of(parameters), y, self.discrete, self.bounds)
+
+    def conditions(self, y: np.ndarray, parameters: Parameters) -> list[Condition]:
+        """Of a loss, what holds on any rows where its predictions are right; else none."""
+        return []
 
     @property
     def several_classes(self) -> bool:

@@ -10,6 +10,8 @@ from scipy import stats
 
 from ahofm_keras.errors import DataError
 from ahofm_keras.families.base import Array, Family, Links, Namespace, Parameters
+from ahofm_keras.families.chances import Chances
+from ahofm_keras.families.conditions import Condition
 from ahofm_keras.families.links import SCALES
 from ahofm_keras.families.location_scale import least_scale, quantiles, standardise
 from ahofm_keras.families.registry import register_family
@@ -128,6 +130,24 @@ class Quantile(Family):
             f"({', '.join(f'{level:g}' for level in self.levels)}), and no density, CRPS or sample. A "
             'family such as "student_t", "shash" or "gaussian_ls" has them.'
         )
+
+    def chances(self, y: np.ndarray, parameters: Parameters) -> Chances:
+        """Between which levels each response lies: no more is predicted than their quantiles."""
+        ends = np.array([0.0, *self.levels, 1.0])
+        quantiles = np.stack(list(self.quantiles_of(parameters).values()))
+        place = np.sum(np.asarray(y) > quantiles, axis=0)
+        low, high = ends[place], ends[place + 1]
+        return Chances((low, high), (1 - low, 1 - high))
+
+    def conditions(self, y: np.ndarray, parameters: Parameters) -> list[Condition]:
+        """A share of each level lies below its quantile."""
+        one = np.ones(len(y))
+        return [
+            Condition(name, own, (y <= own) - level, one, level * (1 - level) * one, level)
+            for (name, own), level in zip(
+                self.quantiles_of(parameters).items(), self.levels, strict=True
+            )
+        ]
 
     def crps(self, y: np.ndarray, parameters: Parameters) -> np.ndarray:
         return np.asarray(self.distribution_of(parameters))

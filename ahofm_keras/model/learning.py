@@ -190,6 +190,8 @@ def _is_copy(values: np.ndarray, y: np.ndarray) -> bool:
         return len(pd.unique(codes * len(responses) + others)) == len(levels)
     x, z = _centred(values.astype(float)), _centred(y)
     size = float(x @ x)
+    if not np.abs(z).max():  # a constant, such as the event of times of which none is censored
+        return False
     return bool(size and np.abs(z - (x @ z) / size * x).max() <= _ROUNDING * np.abs(z).max())
 
 

@@ -76,7 +76,11 @@ def check_interval(model: Any, type: str, level: Any, method: str, calibration: 
     """Raise an error where intervals cannot be had."""
     check_level("interval", level)
     if method == CONFORMAL and model.family.nuisance:
-        raise DataError(f"Conformal intervals of the {model.family.name} family are not there.")
+        raise DataError(
+            f"Conformal intervals rank residuals of observed responses, and those of the "
+            f"{model.family.name} family are censored. Without `method=` the interval is that of the "
+            "predicted survival times; `ak.survival(model, x, interval=...)` has bands of the curves."
+        )
     check_choice("method", method, INTERVAL_METHODS)
     if type == "terms":
         raise DataError('`interval` goes with type="response" or type="link".')

@@ -102,9 +102,9 @@ def run_predict(
         with own_errors():
             held_out = reader.validation(request.calibration)
             batches = batches_of(rows, size, request.steps)
-            frame = predict_conformal(
-                model, outputs, batches, held_out, partial(batches_of, size=PREDICTION_ROWS), interval
-            )
+            trials = None if request.trials is None else partial(_family_of_new, model, request)
+            to_batches = partial(batches_of, size=PREDICTION_ROWS)
+            frame = predict_conformal(model, outputs, batches, held_out, to_batches, interval, trials)
         return with_index(frame, x)
     classes = model.family.labelled and request.type == "response"
     if request.type in DISTRIBUTIONAL or classes or len(model.design.predictors) > 1:

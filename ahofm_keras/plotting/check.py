@@ -7,16 +7,9 @@ from typing import Any
 import numpy as np
 
 from ahofm_keras.diagnostics import Check
-from ahofm_keras.plotting.check_rows import (
-    PANEL,
-    check_argument,
-    plot_frequencies,
-    plot_observed,
-    plot_pit,
-    plot_quantiles,
-    plot_residuals,
-    plot_spread,
-)
+from ahofm_keras.plotting.check_fitted import plot_frequencies, plot_observed
+from ahofm_keras.plotting.check_parts import PANEL, check_argument, nothing
+from ahofm_keras.plotting.check_rows import plot_pit, plot_quantiles, plot_residuals, plot_spread
 from ahofm_keras.plotting.texts import shorten_apart, wrap
 from ahofm_keras.plotting.theme import (
     BLUE,
@@ -36,17 +29,9 @@ from ahofm_keras.plotting.theme import (
     tidy,
 )
 
-# More rows than this are shown as a density.
-_SCATTER_ROWS = 1500
-_HEXAGONS = 38
 # Lines of a panel of names, and letters of a name.
 _NAMES = 12
 _NAME_WIDTH = 16
-# Points of a QQ line that are drawn on each side and between.
-_QQ_POINTS = 300
-# Residuals further out would leave the picture to themselves.
-_FAR = 7.0
-_LEAST_TREND_ROWS = 20
 
 
 def plot_check(check: Check, axes: Any = None) -> np.ndarray:
@@ -90,7 +75,7 @@ def plot_bases(check: Check, ax: Any = None) -> Any:
         shown = frame.sort_values("p_value", kind="stable").head(_NAMES).sort_index()
         headline(ax, "Is k large enough?")
         if not len(shown):
-            return _nothing(ax, "no basis of a number")
+            return nothing(ax, "no basis of a number")
         place, index = np.arange(len(shown)), shown["k_index"].to_numpy()
         low, middle, high = check.basis.attrs["random_orders"]
         ax.axvspan(low, high, color=GRID, linewidth=0)
@@ -128,7 +113,7 @@ def plot_concurvity(check: Check, ax: Any = None) -> Any:
         shown = frame.sort_values("observed", ascending=False, kind="stable").head(_NAMES).sort_index()
         headline(ax, "Concurvity")
         if len(frame) < 2:
-            return _nothing(ax, "one term only")
+            return nothing(ax, "one term only")
         place = np.arange(len(shown))
         high = ~shown["ok"].to_numpy(bool)
         ax.barh(place[~high], shown["observed"][~high], 0.6, color=BLUE)
@@ -197,9 +182,3 @@ def _own_name(line: Any) -> str:
 
 def _hidden(shown: int, all_of_them: int) -> str:
     return "" if shown == all_of_them else f"; the {shown} most telling of {all_of_them}"
-
-
-def _nothing(ax: Any, text: str) -> Any:
-    ax.set_axis_off()
-    ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", color=SOFT, fontsize=TEXT)
-    return ax

@@ -147,6 +147,12 @@ def test_a_column_that_is_the_response_is_told(case: str) -> None:
     assert list(model.design.columns) == ["x1"]
 
 
+@pytest.mark.filterwarnings("error")
+def test_an_event_that_all_rows_have_is_told_by_nothing() -> None:
+    data = DATA[["x1"]].assign(time=np.exp(DATA.y), event=1)
+    ak.AdditiveModel("Surv(time, event) ~ x1", data, family="cox")
+
+
 def test_a_copy_of_a_transformed_response_is_told() -> None:
     data = DATA.assign(y=np.exp(DATA.y), copy=np.exp(DATA.y))
     with pytest.warns(ak.AhofmWarning, match=r"Column `copy` tells the response `y` exactly.* out\.$"):

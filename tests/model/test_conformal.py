@@ -173,3 +173,97 @@ def test_counts_of_two_predictors_have_whole_ends_and_enough_rows_inside() -> No
         assert (ends >= 0).all().all()
         covered.append(((band.predictive_lower <= fresh.y) & (fresh.y <= band.predictive_upper)).mean())
     assert np.mean(covered) > 0.78
+
+
+# Quantiles, expectiles, trials, censored times -------------------------------------------------------
+
+
+@pytest.mark.parametrize("levels", [(0.1, 0.5, 0.9), (0.5,), (0.5, 0.9)])
+def test_fitted_quantiles_are_moved_to_the_level(levels: tuple[float, ...]) -> None:
+    train = uneven_frame(300, 0)
+    family = ak.families.Quantile(levels=levels)
+    model = ak.AdditiveModel("y ~ s(x, k=8)", train, family=family)
+    model.fit(train, solver="variational", verbose=0)
+    covered = []
+    for seed in range(1, 31):
+        calibration, fresh = uneven_frame(100, seed), uneven_frame(200, 1000 + seed)
+        band = model.predict(fresh, interval=0.8, method="conformal", calibration=calibration)
+        covered.append(((band.predictive_lower <= fresh.y) & (fresh.y <= band.predictive_upper)).mean())
+    assert 0.78 < np.mean(covered) < 0.84
+    found = model.predict(fresh, type="quantile").set_axis(model.family.columns, axis=1)
+    np.testing.assert_allclose(band["mean"], found["q50"], rtol=1e-6)
+    if len(levels) < 3:
+        return
+    # Romano, Patterson & Candes, in units of the halves.
+    own = model.predict(calibration, type="quantile")
+    y = calibration.y.to_numpy()
+    scores = np.maximum((own.q10 - y) / (own.q50 - own.q10), (y - own.q90) / (own.q90 - own.q50))
+    far = np.sort(scores)[80]  # the 81st of 100
+    np.testing.assert_allclose(
+        band.predictive_upper, found.q90 + far * (found.q90 - found.q50), rtol=1e-5
+    )
+
+
+def shares_frame(rows: int, seed: int) -> pd.DataFrame:
+    """Successes that vary more than binomial ones."""
+    rng = np.random.default_rng(seed)
+    data = pd.DataFrame({"x": np.r_[0.0, 1.0, rng.uniform(size=rows - 2)]})
+    data["trials"] = rng.integers(5, 60, rows)
+    chance = 1 / (1 + np.exp(-np.sin(6 * data.x)))
+    data["won"] = rng.binomial(data.trials, rng.beta(4 * chance, 4 * (1 - chance)))
+    return data.assign(lost=data.trials - data.won)
+
+
+@pytest.fixture(scope="module")
+def wins() -> ak.AdditiveModel:
+    train = shares_frame(300, 0)
+    model = ak.AdditiveModel("cbind(won, lost) ~ s(x, k=8)", train, family="binomial")
+    model.fit(train, solver="variational", verbose=0)
+    return model
+
+
+def test_with_trials_conformal_intervals_are_of_successes(wins: ak.AdditiveModel) -> None:
+    covered = []
+    for seed in range(1, 31):
+        calibration, fresh = shares_frame(100, seed), shares_frame(200, 1000 + seed)
+        band = wins.predict(
+            fresh, interval=0.8, method="conformal", calibration=calibration, trials="trials"
+        )
+        assert (band % 1 == 0)[["predictive_lower", "predictive_upper"]].all().all()
+        assert (band.predictive_upper <= fresh.trials).all()
+        covered.append(band.predictive_lower.le(fresh.won) & fresh.won.le(band.predictive_upper))
+    assert np.mean(covered) > 0.78
+    np.testing.assert_allclose(band["mean"], wins.predict(fresh), rtol=1e-6)
+    wide = band.predictive_upper - band.predictive_lower
+    assert wide[fresh.trials > 40].mean() > 2 * wide[fresh.trials < 15].mean()
+
+
+def test_without_trials_they_are_of_shares(wins: ak.AdditiveModel) -> None:
+    fresh = shares_frame(200, 77)
+    band = wins.predict(fresh, interval=0.8, method="conformal", calibration=shares_frame(100, 1))
+    share = fresh.won / fresh.trials
+    assert 0.6 < (band.predictive_lower.le(share) & share.le(band.predictive_upper)).mean() < 0.95
+    assert band.to_numpy().max() <= 1
+    assert (band.predictive_upper % 1 > 0).any()
+
+
+def test_trials_need_those_of_the_calibration_rows() -> None:
+    known = shares_frame(100, 1).assign(share=lambda d: d.won / d.trials)
+    model = ak.AdditiveModel("share ~ x", known, family="binomial")
+    model.fit(known, sample_weight="trials", solver="bcd", verbose=0)
+    asked = {"interval": 0.8, "method": "conformal", "trials": "trials"}
+    with (
+        pytest.warns(ak.AhofmWarning, match="no whole numbers of successes"),
+        pytest.raises(ak.DataError, match="needs the trials of the calibration rows"),
+    ):
+        model.predict(known, calibration=known, **asked)
+    found = model.predict(known, calibration=(known, known.share, known.trials), **asked)
+    assert (found.predictive_upper <= known.trials).all()
+
+
+def test_censored_times_have_none() -> None:
+    data = heavy_frame(60, 0, "gamma").assign(event=1)
+    model = ak.AdditiveModel("Surv(y, event) ~ x", data, family="cox")
+    model.fit(data, verbose=0)
+    with pytest.raises(ak.DataError, match=r"censored.*`ak\.survival\(model, x, interval=\.\.\.\)`"):
+        model.predict(data, interval=0.9, method="conformal", calibration=data)
