@@ -12,7 +12,7 @@ from ahofm_keras.diagnostics.checked_rows import CheckedRows, check_density, rea
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.distributional import mixture_components
-from ahofm_keras.model.predicting import links_with_errors
+from ahofm_keras.model.outputs import links_with_errors
 
 
 def log_score(

@@ -15,7 +15,7 @@ from ahofm_keras.families import Family
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.beside import in_row_order, response_of
 from ahofm_keras.model.distributional import with_dispersion
-from ahofm_keras.model.predicting import links_given_smoothing
+from ahofm_keras.model.outputs import links_given_smoothing
 from ahofm_keras.model.reading import read_weight
 from ahofm_keras.terms import Variable
 from ahofm_keras.terms.margins import Margin

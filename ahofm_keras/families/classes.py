@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -105,7 +105,7 @@ class Classes(Family):
         return {"classes": list(self.classes)} if self.classes else {}
 
     @classmethod
-    def from_json(cls, config: Any) -> Family:
+    def from_json(cls, config: Any) -> Self:
         return cls(**{key: value for key, value in config.items() if key not in ("name", "links")})
 
     def __repr__(self) -> str:

@@ -22,7 +22,9 @@ from ahofm_keras.model.formulas import formula_text
 from ahofm_keras.model.graph import build_graph, build_posteriors
 from ahofm_keras.model.learning import learn_state
 from ahofm_keras.model.methods import ReadingMethods
+from ahofm_keras.model.outputs import Outputs
 from ahofm_keras.model.parameters import view_parameter
+from ahofm_keras.model.predict_request import PredictRequest
 from ahofm_keras.model.reading import read_inputs
 from ahofm_keras.model.row_reader import RowReader
 from ahofm_keras.model.starts import AUTO, make_room
@@ -110,7 +112,7 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
         self._fits = FitState(self.fitted_layers(), interactions, list(self.posteriors.values()), last)
         response = Expression.from_json(state["response"])
         self._reader = RowReader(design, self.family, response, extrapolation, Encoder(graph))
-        self._outputs = predicting.Outputs(graph, design, family, posteriors, self._fits.in_use)
+        self._outputs = Outputs(graph, design, family, posteriors, self._fits.in_use)
         self.built = True
         self.compile()
 
@@ -371,7 +373,7 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
         Returns:
             `(n,)` array, a data frame, or a distribution.
         """
-        request = predicting.PredictRequest(
+        request = PredictRequest(
             x, batch_size, verbose, steps, callbacks, type, interval, method, calibration, q, trials
         )
         return predicting.run_predict(self, self._reader, self._outputs, request, super().predict)

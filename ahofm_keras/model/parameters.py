@@ -16,7 +16,8 @@ from ahofm_keras.intervals import band_of_link
 from ahofm_keras.layers import Posterior, Predictor
 from ahofm_keras.model.arguments import check_choice, check_level
 from ahofm_keras.model.methods import ReadingMethods
-from ahofm_keras.model.predicting import PREDICTION_ROWS, batches_of, terms_frame, with_index
+from ahofm_keras.model.outputs import PREDICTION_ROWS, batches_of
+from ahofm_keras.model.predicting import terms_frame, with_index
 from ahofm_keras.model.units import Units
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.terms import EncodedRows

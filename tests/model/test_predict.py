@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 import ahofm_keras as ak
-from ahofm_keras.model import predicting
+from ahofm_keras.model import outputs
 from tests.model.careless import with_random_weights
 
 
@@ -117,7 +117,7 @@ def test_any_number_of_rows_is_traced_once(frame: pd.DataFrame, monkeypatch: pyt
     model = with_random_weights(ak.AdditiveModel("gaussian ~ s(x1) + afm(x1, x2, F=2, k=5)", frame))
     traced: list[str] = []
     real = keras.Function
-    monkeypatch.setattr(predicting.keras, "Function", lambda *graph: traces(real(*graph), traced))
+    monkeypatch.setattr(outputs.keras, "Function", lambda *graph: traces(real(*graph), traced))
     for rows in (1, 2, 7, 120):
         for kind in ("response", "link", "terms"):
             assert len(model.predict(frame.iloc[:rows], type=kind)) == rows

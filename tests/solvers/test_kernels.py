@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -184,7 +185,7 @@ def test_a_numba_that_cannot_be_imported_is_no_numba(monkeypatch: pytest.MonkeyP
 def test_a_cache_that_cannot_be_written_is_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
     import numba
 
-    from ahofm_keras.solvers.kernels import compiled
+    from ahofm_keras.solvers.kernels.compiled import compiler
 
     compile_function, asked = numba.njit, []
 
@@ -195,7 +196,37 @@ def test_a_cache_that_cannot_be_written_is_done_without(monkeypatch: pytest.Monk
         return compile_function(**options)
 
     monkeypatch.setattr(numba, "njit", njit)
-    assert compiled._compile(lambda x: x + 1)(1) == 2
+    assert compiler.compiled(lambda x: x + 1)(1) == 2
+    assert asked == [True, False]
+
+
+@needs_numba
+def test_what_is_kept_on_disk_is_that_of_all_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """numba looks at the file of a function alone, and keeps what it calls with it."""
+    from ahofm_keras.solvers.kernels.compiled import compiler, moments, put_in
+
+    stamps = [own._cache._cache_file._source_stamp for own in (put_in, moments.add_tile)]
+    assert [stamp[-1] for stamp in stamps] == [compiler._SOURCES] * 2
+    assert stamps[0] != stamps[1]
+    read = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda self: read(self) + b"#" * (self.name == "vectors.py"))
+    assert compiler._digest_of_sources() != compiler._SOURCES
+
+
+@needs_numba
+def test_loops_that_cannot_be_marked_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    import numba
+
+    from ahofm_keras.solvers.kernels.compiled import compiler
+
+    compile_function, asked = numba.njit, []
+
+    def njit(cache: bool = False, **options: Any) -> Any:
+        asked.append(cache)
+        return (lambda function: function) if cache else compile_function(**options)
+
+    monkeypatch.setattr(numba, "njit", njit)
+    assert compiler.compiled(lambda x: x + 1)(1) == 2
     assert asked == [True, False]
 
 

@@ -140,7 +140,7 @@ class TiledMoments(GroupMoments):
 
 
 def _lay_out(order: int, rank: int, random: bool) -> tuple[np.ndarray, int]:
-    """Where the lines of each entry start, see `compiled`, and their number."""
+    """Where the lines of each entry start, see `compiled.moments`, and their number."""
     lines = np.full((order + 1, order + 1), -1)
     count = 0
     for a in range(order + 1 if random else 1):
