@@ -28,6 +28,7 @@ from ahofm_keras.model.fit_result import FitResult, hash_rows, measure_fit
 from ahofm_keras.model.fit_state import FitState
 from ahofm_keras.model.limits import learn_limits, without_limits
 from ahofm_keras.model.nuisance import check_streamed, settle_nuisance
+from ahofm_keras.model.numerical import numerical_failures_told
 from ahofm_keras.model.reading import split_off
 from ahofm_keras.model.response import learn_expression_of_response, learn_units_of_response
 from ahofm_keras.model.row_reader import RowReader
@@ -153,7 +154,7 @@ def _run(
         job = replace(job, restarts=_most_starts(model, job.training) - 1, until_agreed=True)
     laplace = solver != VARIATIONAL and can_have_laplace(model, job)
     began = time.perf_counter()
-    with noting() as notes, own_errors():
+    with noting() as notes, own_errors(), numerical_failures_told():
         with without_limits(model, fits):
             outcome = _solve(model, job, solver)
             job, nuisance = settle_nuisance(model, job)

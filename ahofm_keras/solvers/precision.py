@@ -30,8 +30,11 @@ class Precision:
     def factorise(
         cls, gram: np.ndarray, precisions: np.ndarray, in_use: np.ndarray | None = None
     ) -> Precision:
-        """The scaling is needed: precisions range over 20 orders of magnitude."""
-        scale = 1 / np.sqrt(gram.diagonal() + precisions)
+        """The scaling is needed: precisions range over 20 orders of magnitude.
+
+        Of a function that no row sees the entry of the Gram matrix is rounding, which may be below 0.
+        """
+        scale = 1 / np.sqrt(np.maximum(gram.diagonal(), 0.0) + precisions)
         own = scale if in_use is None else scale[in_use]
         scaled = (gram if in_use is None else _part(gram, in_use)) * own
         scaled *= own[:, None]

@@ -8,6 +8,8 @@ from ahofm_keras.solvers.priors import Solution, System
 
 # Of the Gram matrix: where the others leave less, they leave nothing but rounding.
 _LEAST_LEFT = 1e-12
+# Of the rounding of a Gram matrix: functions whose own entry is no larger are those that no row sees.
+_SEEN = 100.0
 
 
 def left_for(group: int, solution: Solution, system: System) -> System:
@@ -28,8 +30,24 @@ def left_for(group: int, solution: Solution, system: System) -> System:
     products = np.where(loose[:, None], np.eye(len(own)) - inverse * precisions, own_gram - explained)
     sums = np.where(loose, solution.mean[own], rhs[own] - gram[own] @ solution.mean)
     left = np.linalg.solve(rows, np.column_stack([products, sums]))
-    exact = _without_rounding(left[:, :-1], left[:, -1], own_gram.diagonal())
-    return System(*exact, system.dispersion)
+    seen = np.flatnonzero(_is_seen(own_gram))
+    kept, kept_sums = np.zeros_like(own_gram), np.zeros(len(own))
+    within = np.ix_(seen, seen)
+    kept[within], kept_sums[seen] = _without_rounding(
+        left[:, :-1][within], left[seen, -1], own_gram.diagonal()[seen]
+    )
+    return System(kept, kept_sums, system.dispersion)
+
+
+def _is_seen(gram: np.ndarray) -> np.ndarray:
+    """Which functions of a group some row sees, by its own Gram matrix `(r,)`.
+
+    Of one that lives in a gap of its feature the entry is rounding, be it above 0 or below. In units of
+    that rounding the functions beside it would be lost.
+    """
+    sizes = gram.diagonal()
+    lowest = np.linalg.eigvalsh((gram + gram.T) / 2)[0]
+    return np.asarray(sizes > _SEEN * max(-lowest, _LEAST_LEFT * sizes.max(), 0.0))
 
 
 def _without_rounding(

@@ -15,6 +15,7 @@ import pytest
 
 import ahofm_keras as ak
 from ahofm_keras.families import FAMILIES
+from ahofm_keras.solvers import SOLVERS
 from tests.model.careless import (
     DATA,
     KNOWN,
@@ -245,3 +246,14 @@ def test_numbers_as_names_in_ready_made_models() -> None:
     data = DATA[["x1", "x2", "y"]].set_axis([0, 1, 2], axis=1)
     for model in (ak.fm(data, 2), ak.fm(data, 2, [0, 1])):  # type: ignore[arg-type, list-item]
         assert model.formula == 'Q("2") ~ fm(Q("0"), Q("1"))'
+
+
+def test_equations_without_a_solution_are_said_as_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(model: Any, job: Any) -> None:
+        raise np.linalg.LinAlgError("Eigenvalues did not converge")
+
+    monkeypatch.setitem(SOLVERS, "variational", fails)
+    data = pd.DataFrame({"x": np.linspace(0, 1, 50), "y": np.sin(np.arange(50.0))})
+    model = ak.AdditiveModel("y ~ s(x)", data)
+    with pytest.raises(ak.DataError, match=r"cannot solve \(Eigenvalues did not converge\).*adam"):
+        model.fit(data, solver="variational", verbose=0)

@@ -130,3 +130,20 @@ def test_features_are_not_kept_alive() -> None:
     del feature, design
     gc.collect()
     assert alive() is None
+
+
+def test_one_row_far_out_does_not_widen_the_band_of_all_others() -> None:
+    """Functions that live in the gap before it have no entry in the Gram matrix but rounding."""
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame(
+        {"x": np.r_[rng.gamma(3, 3, size=300).clip(0, 23), 56.1], "z": rng.uniform(size=301)}
+    )
+    data["y"] = data.z + rng.normal(size=301)
+    places = pd.DataFrame({"x": [3.0, 7.0, 12.0], "z": 0.5})
+    widths = []
+    for rows in (data, data[:-1]):
+        model = ak.AdditiveModel("y ~ s(x) + s(z)", rows)
+        fit_quietly(model, rows, "variational", restarts=0)
+        band = model.predict(places, interval=0.95)
+        widths.append((band["upper"] - band["lower"]).to_numpy())
+    np.testing.assert_array_less(widths[0], 1.5 * widths[1])

@@ -168,6 +168,24 @@ def test_what_almost_equal_columns_leave_is_a_gram_matrix(apart: float) -> None:
     assert np.isfinite(found.evidence)
 
 
+def test_functions_that_no_row_sees_leave_the_others_as_they_are() -> None:
+    prior, system = linear_system(make_engine("y ~ s(x0) + s(x1)", waves_frame()))
+    group = int(prior.groups[-1])
+    own, others = prior.groups == group, prior.groups != group
+    gram = system.gram.copy()
+    unseen = np.flatnonzero(own)[-2:]
+    gram[unseen], gram[:, unseen] = 0.0, 0.0
+    gram[np.ix_(unseen, unseen)] = [[1e-8, 1e-6], [1e-6, -1e-8]]
+    prior = prior.seeing(gram)
+    solution = prior.solve(System(gram, system.rhs, 0.5))
+    rest = gram[np.ix_(others, others)] + np.diag(prior.precisions[others])
+    taken = gram[np.ix_(own, others)] @ np.linalg.solve(rest, gram[np.ix_(others, own)])
+    expected = gram[np.ix_(own, own)] - taken
+    expected[-2:, -2:] = 0.0
+    found = left_for(group, solution, System(gram, system.rhs, 0.5))
+    np.testing.assert_allclose(found.gram, expected, rtol=1e-6, atol=1e-8 * gram.max())
+
+
 @pytest.mark.parametrize("off", [False, True])
 def test_half_way_back_smoothing_returns_only_of_what_was_switched_off(off: bool) -> None:
     engine = make_engine("y ~ s(x0) + s(x1)", waves_frame())
