@@ -10,6 +10,7 @@ from ahofm_keras.formula.algebra import Factor, Factors, has_intercept, multiply
 from ahofm_keras.formula.calls import read_call
 from ahofm_keras.formula.dots import Dots, find_columns, taken_away
 from ahofm_keras.formula.expressions import ExpressionReader
+from ahofm_keras.formula.options import FACTOR_BASES as FACTOR
 from ahofm_keras.formula.options import TERM_CALLS, interaction_orders
 from ahofm_keras.formula.source import Snippet, Source, read_source
 from ahofm_keras.formula.spec import Formula, TermSpec
@@ -120,20 +121,20 @@ def _read_term(source: Source, factors: list[Factor]) -> TermSpec:
 def _check_response(response: Expression, terms: tuple[TermSpec, ...]) -> None:
     of_response = set(response.columns())
     for term in terms:
-        for name in (name for feature in term.features for name in feature.columns()):
+        for name in (name for feature in term.inputs for name in feature.columns()):
             if name in of_response:
                 raise term.error(f"The response `{name}` cannot stand among the terms too.")
 
 
 def _check_repeated(terms: tuple[TermSpec, ...]) -> None:
     """A smooth, an offset, an order of interaction of the same features stands once."""
-    seen: set[tuple[str, frozenset[Expression], int]] = set()
+    seen: set[tuple[Any, ...]] = set()
     for term in terms:
         orders: tuple[int, ...] = (1,)
         if term.kind in ("ahofm", "hofm"):
             orders = interaction_orders(term.options, len(term.features))
         for order in orders if term.kind != "linear" else ():
-            one = (term.kind, frozenset(term.features), order)
+            one = (term.kind, frozenset(term.features), order, term.by, term.options.get("bs") in FACTOR)
             if one in seen:
                 raise term.error(f"`{term.label}` stands twice in the formula.{_within(term)}")
             seen.add(one)

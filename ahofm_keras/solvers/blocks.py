@@ -309,15 +309,15 @@ def _prior_start(block: Columns, rows: float, variational: bool, settings: Setti
         settings.log_prior_odds * scales,
         tuple(least),
         settings.edf_penalty * any(feature.basis.is_spline for feature in block.features),
-        _least_penalty(block.features), block.atoms, settings,
+        _least_penalty(block), block.atoms, block.is_shrunk, settings,
     )  # fmt: skip
 
 
-def _least_penalty(features: Sequence[Feature]) -> float:
+def _least_penalty(block: Columns) -> float:
     """1 / s_1 of a smooth, s_1 the least penalty of a function that is not a straight line; else 0."""
-    if len(features) != 1 or not features[0].basis.is_spline:
+    if len(block.features) != 1 or not block.features[0].basis.is_spline:
         return 0.0
-    penalised = features[0].eigenvalues[features[0].eigenvalues > 0]
+    penalised = block.penalties[0][block.penalties[0] > 0]
     if not len(penalised):
         return 0.0
     return float(1 / penalised.min())

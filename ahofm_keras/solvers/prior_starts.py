@@ -26,6 +26,7 @@ class PriorStart:
         least: lambda of each margin below which the data may not choose; by default any will do.
         tied: what tau adds to lambda, see `BlockPrior`.
         atoms: number of the last lambdas that are those of atoms, which tau does not reach.
+        shrunk: `(m,)`, which coefficients tau reaches; by default all but those of atoms.
         edf_penalty: what a degree of freedom costs where the data chooses how rough the group is; levels
             of a category are neither rough nor smooth.
         settings: constants of the solvers.
@@ -41,6 +42,7 @@ class PriorStart:
     edf_penalty: float = 0.0
     tied: float = 0.0
     atoms: int = 0
+    shrunk: np.ndarray | None = None
     settings: Settings = field(default_factory=current_settings)
 
     @property
@@ -102,7 +104,8 @@ def make_prior(
         least[group, own] = start.lowest()
         of_atoms = range(len(start.penalties) - start.atoms, len(start.penalties))
         scales[group, of_atoms] = True
-        shrunk[groups == group] = ~start.penalties[of_atoms].any(axis=0)
+        reached = ~start.penalties[of_atoms].any(axis=0)
+        shrunk[groups == group] = reached if start.shrunk is None else start.shrunk
     prices, edf_penalty, tied = np.zeros((3, len(parameters)))
     prices[: len(starts)] = [start.price for start in starts]
     edf_penalty[: len(starts)] = [start.edf_penalty * start.chosen for start in starts]

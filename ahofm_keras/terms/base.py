@@ -11,7 +11,7 @@ stored and evaluated once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ahofm_keras.errors import DataError
@@ -95,6 +95,11 @@ class Term:
         """What it adds to the predictor as it is, with no coefficient."""
         return None
 
+    @property
+    def smooth_features(self) -> tuple[int, ...]:
+        """Those of its features whose basis has a size that may be too small."""
+        return self.features
+
     def connect(self, inputs: Any) -> Tensor | None:
         """Its contribution `(n, c)` to the predictor, as a tensor of the model's graph.
 
@@ -126,6 +131,10 @@ class Term:
         """The term with room for so many groups of factors in each of its orders."""
         return self
 
+    def relabelled(self, label: str) -> Term:
+        """The term with another label."""
+        return replace(self, label=label)
+
     # Readers -------------------------------------------------------------------------------------
 
     @property
@@ -137,6 +146,11 @@ class Term:
     def holds_main(self) -> bool:
         """Whether it has functions of each of its features alone."""
         return False
+
+    @property
+    def has_curves(self) -> bool:
+        """Whether it follows any shape along each of its features, on its own or at some level."""
+        return self.holds_main
 
     @property
     def line(self) -> Expression | None:

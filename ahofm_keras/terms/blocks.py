@@ -161,6 +161,15 @@ class Columns:
         """The functions that it spans, at raw columns, not standardised, `(n, q)`."""
         raise NotImplementedError
 
+    def edf_along(self, margin: int, edf: np.ndarray) -> float:
+        """Degrees of freedom along one margin, at the best place on the others.
+
+        Args:
+            margin: its number.
+            edf: of all coefficients, `(q,)`.
+        """
+        raise NotImplementedError
+
     def describe(self, places: Mapping[int, tuple[int, int]]) -> dict[str, Any]:
         """What the layer `Posterior` has to know to compute the columns in a model's graph.
 
@@ -331,6 +340,11 @@ class ProductColumns(Columns):
     def on_columns(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
         margins = [feature.centred_functions(columns) for feature in self.features]
         return np.asarray(row_products(margins, self.pure)).T
+
+    def edf_along(self, margin: int, edf: np.ndarray) -> float:
+        own = np.moveaxis(self.shaped(edf), margin, 0)
+        own = own if self.pure else own[1:]  # the constant is no function of the margin
+        return float(own.sum(axis=0).max())
 
     def describe(self, places: Mapping[int, tuple[int, int]]) -> dict[str, Any]:
         first = self.features[0]

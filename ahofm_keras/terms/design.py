@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from ahofm_keras.errors import DataError
 from ahofm_keras.formula import Formula
 from ahofm_keras.terms.base import TERMS, Term
+from ahofm_keras.terms.by import by_parts, learn_scaled
 from ahofm_keras.terms.blocks import InteractionOrder, Sources
 from ahofm_keras.terms.features import Feature
 from ahofm_keras.terms.identifiability import warn_if_not_identifiable
@@ -198,6 +199,7 @@ def fit_terms(
     kinds: Mapping[str, str],
     *,
     levels: Mapping[str, tuple[str, ...]] | None = None,
+    ordered: Collection[str] = (),
     df_kind: str = "2H-HH",
     extrapolation: str = "clip",
 ) -> Design:
@@ -208,6 +210,7 @@ def fit_terms(
         columns: raw columns that the formulas use, checked.
         kinds: kind of each column.
         levels: of the columns of categories whose levels have an order; others have their own.
+        ordered: columns of these whose order means something.
         df_kind: definition of degrees of freedom, `"2H-HH"` or `"H"`.
         extrapolation: `"clip"`, `"linear"` or `"error"`.
 
@@ -223,7 +226,7 @@ def fit_terms(
             for feature, df in zip(spec.features, term.degrees_asked(spec), strict=False):
                 key = feature, term.has_small_bases
                 reach[key] = max(reach.get(key, 0.0), df)
-    shared = Shared(columns, levels or {}, df_kind, extrapolation, reach)
+    shared = Shared(columns, levels or {}, df_kind, extrapolation, reach, ordered)
     predictors = {name: _learn_predictor(formula, shared) for name, formula in formulas.items()}
     rows = len(next(iter(columns.values())))
     features = tuple(shared.pool.features)
@@ -238,11 +241,11 @@ def fit_terms(
 
 def _learn_predictor(formula: Formula, shared: Shared) -> Predictor:
     learning, terms = Learning(formula, shared), list[Term]()
-    specs = [spec for term in formula.terms for spec in TERMS[term.kind].expand(term, learning)]
-    for spec in specs:
-        term = TERMS[spec.kind].learn(spec, learning)
+    asked = [spec for term in formula.terms for spec in TERMS[term.kind].expand(term, learning)]
+    for spec in (part for spec in asked for part in by_parts(spec, learning)):
+        term = TERMS[spec.kind].learn(spec, learning) if spec.by is None else learn_scaled(spec, learning)
         copies = sum(other.label.partition(" #")[0] == term.label for other in terms)
-        terms.append(replace(term, label=f"{term.label} #{copies + 1}") if copies else term)
+        terms.append(term.relabelled(f"{term.label} #{copies + 1}") if copies else term)
     return Predictor(formula.intercept, tuple(terms))
 
 

@@ -25,6 +25,7 @@ from ahofm_keras.packing import pack_array, unpack_array
 from ahofm_keras.penalties import DemmlerReinsch, difference_penalty, orthogonalise
 from ahofm_keras.terms.atoms import add_atoms, check_atoms, find_atoms
 from ahofm_keras.terms.basis_size import choose_size, usual_size
+from ahofm_keras.terms.by_features import code_levels, code_number, is_number_coding
 from ahofm_keras.transforms import Expression, evaluate_expression, learn_expression
 
 # What the two ends of an axis count together, beside all rows, where a margin of a tensor product is
@@ -136,7 +137,7 @@ class Request:
     """What a term asks of a feature's basis; equal requests share one feature.
 
     Args:
-        kind: `"ps"`, `"cp"`, `"re"` or `"linear"`.
+        kind: `"ps"`, `"cp"`, `"re"`, `"linear"`, or `"by"` of what multiplies a term.
         size: number of functions where the user gave it, else None.
         df: degrees of freedom that the basis must be able to reach.
         knots: how the knots are placed.
@@ -146,6 +147,7 @@ class Request:
         degree: of the pieces of a spline.
         difference: order of the differences of coefficients that the penalty is of.
         atoms: values with a function of their own, or `"auto"`: those that stand out.
+        coding: of what multiplies a term, see `by_features`.
     """
 
     kind: str
@@ -158,6 +160,7 @@ class Request:
     degree: int = 3
     difference: int = 2
     atoms: str | tuple[float, ...] = ()
+    coding: Any = None
 
 
 class FeaturePool:
@@ -288,6 +291,8 @@ def _learn(
     distinct = len(found)
     if distinct < 2:
         raise constant_column(expression, spec)
+    if request.kind == "by":
+        return _learn_by(expression, request, values, pool)
     if request.kind == "re":
         basis = make_levels(find_levels(expression, found, pool.levels))
         if basis.size > _MANY_LEVELS:
@@ -325,6 +330,27 @@ def _learn(
         atoms = check_atoms(request.atoms, found, expression, spec)
         feature = add_atoms(feature, atoms, found, counts, centred)
         gram, means = _gram(feature.basis, found, counts)
+    return feature, orthogonal, (means, gram / len(values))
+
+
+def _learn_by(
+    expression: Expression, request: Request, values: np.ndarray, pool: FeaturePool
+) -> tuple[Feature, DemmlerReinsch, tuple[np.ndarray, np.ndarray]]:
+    """What multiplies a term: as it is, neither centred nor smoothed."""
+    found, counts = _count_values(values)
+    if is_number_coding(request.coding):
+        coded = code_number(request.coding, values)
+    else:
+        coded = code_levels(request.coding, find_levels(expression, found, pool.levels), values)
+    gram, means = _gram(coded.basis, found, counts)
+    # Degrees of freedom of its levels where they are random effects.
+    orthogonal = orthogonalise(
+        gram, penalty=np.eye(len(gram)), rows=len(values), constraint=None, null_dimension=0
+    )
+    feature = Feature(
+        learn_expression(expression, pool.columns),
+        coded.basis, coded.transform, coded.eigenvalues, 0, len(found), orthogonal.rank,
+    )  # fmt: skip
     return feature, orthogonal, (means, gram / len(values))
 
 

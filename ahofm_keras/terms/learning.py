@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ class Shared:
         extrapolation: outside the training range.
         reach: degrees of freedom that the basis of each feature must be able to reach, by feature and
             whether it is a margin of a tensor product.
+        ordered: columns of categories whose order means something.
     """
 
     def __init__(
@@ -39,8 +40,10 @@ class Shared:
         df_kind: str,
         extrapolation: str,
         reach: dict[tuple[Expression, bool], float],
+        ordered: Collection[str] = (),
     ) -> None:
         self.columns = columns
+        self.ordered = ordered
         self.levels = levels
         sharing = sum(not is_margin for _, is_margin in reach)
         self.pool = FeaturePool(columns, levels, extrapolation, sharing)
@@ -67,6 +70,9 @@ class Learning:
             whether it is a margin of a tensor product.
         main_effects: features whose main effect an interaction has added.
         rows: their number.
+        levels: of the columns of categories whose levels have an order.
+        ordered: columns of these whose order means something.
+        multiplied: numbers that some term multiplies with a constant.
     """
 
     def __init__(self, formula: Formula, shared: Shared) -> None:
@@ -74,6 +80,8 @@ class Learning:
         self.columns = shared.columns
         self.pool = shared.pool
         self.smoother = shared.smoother
+        self.levels, self.ordered = shared.levels, shared.ordered
+        self.multiplied: set[Expression] = set()
         self.reach = shared.reach
         self.coder = LinearCoder(shared.columns, shared.levels, formula.intercept)
         self.main_effects: set[Expression] = set()
@@ -127,7 +135,7 @@ class Learning:
     def own_smooth(self, feature: Expression) -> TermSpec | None:
         """The `s()` that the formula has of a feature."""
         for spec in self.formula.terms:
-            if spec.kind == "s" and spec.features == (feature,):
+            if spec.kind == "s" and spec.inputs == (feature,):
                 return spec
         return None
 

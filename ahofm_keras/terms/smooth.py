@@ -57,11 +57,11 @@ class SmoothTerm(Term):
 
     @classmethod
     def degrees_asked(cls, spec: TermSpec) -> list[float]:
-        return [float(spec.options.get("df") or DEFAULT_DF)]
+        return [float(spec.options.get("df") or DEFAULT_DF)] * len(spec.features)
 
     @classmethod
     def is_main_effect(cls, spec: TermSpec) -> bool:
-        return True
+        return len(spec.inputs) == 1
 
     @property
     def features(self) -> tuple[int, ...]:

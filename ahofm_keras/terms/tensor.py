@@ -80,7 +80,7 @@ class TensorTerm(Term):
 
     @classmethod
     def is_main_effect(cls, spec: TermSpec) -> bool:
-        return not spec.options["pure"]
+        return not spec.options["pure"] and spec.by is None
 
     @property
     def features(self) -> tuple[int, ...]:
