@@ -99,6 +99,8 @@ class Columns:
         transform: `(M, q)`, from its coefficients to those of the basis functions of its one feature;
             None where they are not functions of one feature.
         remedy: what makes it smaller, in words.
+        inner: of products with functions of another variable, what these multiply; else None.
+        width: number of these functions.
     """
 
     size: int
@@ -112,6 +114,8 @@ class Columns:
     pure: bool = True
     transform: np.ndarray | None = None
     remedy: str
+    inner: Columns | None = None
+    width: int = 1
 
     @property
     def order(self) -> int:

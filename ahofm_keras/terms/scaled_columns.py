@@ -35,6 +35,7 @@ class ScaledColumns(Columns):
     """
 
     remedy = "Choose a smaller k or merge levels"
+    inner: Columns
 
     def __init__(
         self,
