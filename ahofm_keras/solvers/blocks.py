@@ -294,7 +294,9 @@ def make_linear_block(design: Design, rows: float, variational: bool, settings: 
     layout = design.layout.only
     columns = LinearColumns(layout, settings.dense_numbers)
     starts = [_prior_start(span.block, rows, variational, settings) for span in layout.penalised]
-    prior = make_prior(starts, rows, settings, layout.unpenalised, columns.intercept)
+    prior = make_prior(
+        starts, rows, settings, layout.unpenalised, columns.intercept, layout.smoothing_index
+    )
     return LinearBlock(prior, np.zeros(columns.size), Spread.nothing(columns.size), columns)
 
 

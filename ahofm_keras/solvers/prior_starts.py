@@ -77,39 +77,51 @@ class PriorStart:
 
 
 def make_prior(
-    starts: Sequence[PriorStart], rows: float, settings: Settings, flat: int = 0, intercept: int = 0
+    starts: Sequence[PriorStart],
+    rows: float,
+    settings: Settings,
+    flat: int = 0,
+    intercept: int = 0,
+    numbers: Sequence[int] | None = None,
 ) -> BlockPrior:
     """The prior of a block for n rows.
 
     Args:
-        starts: of the groups.
+        starts: of the groups, or of their parts, one after another.
         rows: n.
         settings: constants of the solvers.
         flat: number of coefficients with a flat prior, which come before the groups.
         intercept: number of intercepts, 0 or 1, which come before all.
+        numbers: of the group that each is a part of, which starts as its first part does; by default
+            each is a group of its own.
     """
+    numbers = range(len(starts)) if numbers is None else numbers
     widths = [start.penalties.shape[1] for start in starts]
-    groups = np.concatenate([np.full(flat, -1), np.repeat(np.arange(len(starts)), widths)])
+    groups = np.concatenate([np.full(flat, -1), np.repeat(np.asarray(numbers, int), widths)])
+    parts = np.concatenate([np.full(flat, -1), np.repeat(np.arange(len(starts)), widths)])
+    leading = {group: place for place, group in reversed([*enumerate(numbers)])}
+    heads = [starts[leading[group]] for group in range(len(leading))]
     margins = max((len(start.penalties) for start in starts), default=1)
     eigenvalues = np.zeros((margins, len(groups)))
     # A margin that a group does not have has the lambda 0. One group at least: something to index.
-    parameters = np.full((max(len(starts), 1), margins + 1), -np.inf)
+    parameters = np.full((max(len(heads), 1), margins + 1), -np.inf)
     free, least = np.zeros(parameters.shape, bool), np.full(parameters.shape, -np.inf)
     scales, shrunk = np.zeros(parameters.shape, bool), np.ones(len(groups), bool)
     scales[:, -1] = True
-    for group, start in enumerate(starts):
+    for part, start in enumerate(starts):
+        of_atoms = range(len(start.penalties) - start.atoms, len(start.penalties))
+        eigenvalues[: len(start.penalties), parts == part] = start.penalties
+        reached = ~start.penalties[of_atoms].any(axis=0)
+        shrunk[parts == part] = reached if start.shrunk is None else start.shrunk
+    for group, start in enumerate(heads):
         own = [*range(len(start.penalties)), margins]
-        eigenvalues[: len(start.penalties), groups == group] = start.penalties
         parameters[group, own], free[group, own] = start.parameters()
         least[group, own] = start.lowest()
-        of_atoms = range(len(start.penalties) - start.atoms, len(start.penalties))
-        scales[group, of_atoms] = True
-        reached = ~start.penalties[of_atoms].any(axis=0)
-        shrunk[groups == group] = reached if start.shrunk is None else start.shrunk
+        scales[group, range(len(start.penalties) - start.atoms, len(start.penalties))] = True
     prices, edf_penalty, tied = np.zeros((3, len(parameters)))
-    prices[: len(starts)] = [start.price for start in starts]
-    edf_penalty[: len(starts)] = [start.edf_penalty * start.chosen for start in starts]
-    tied[: len(starts)] = [start.tied * start.chosen for start in starts]
+    prices[: len(heads)] = [start.price for start in heads]
+    edf_penalty[: len(heads)] = [start.edf_penalty * start.chosen for start in heads]
+    tied[: len(heads)] = [start.tied * start.chosen for start in heads]
     weak = np.ones(len(groups))
     weak[:intercept] = settings.weak_intercept
     shape = PriorShape(

@@ -131,6 +131,15 @@ class Term:
         """The term with room for so many groups of factors in each of its orders."""
         return self
 
+    def with_smoothing(self, smoothing: tuple[float, ...], fixed: bool) -> Term:
+        """The term with other lambdas, one per penalty of its columns.
+
+        Args:
+            smoothing: of each penalty.
+            fixed: whether no solver may choose others.
+        """
+        raise NotImplementedError
+
     def relabelled(self, label: str) -> Term:
         """The term with another label."""
         return replace(self, label=label)

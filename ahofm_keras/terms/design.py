@@ -19,6 +19,7 @@ from ahofm_keras.terms.identifiability import warn_if_not_identifiable
 from ahofm_keras.terms.layout import MEAN, Layout, lay_out
 from ahofm_keras.terms.learning import Learning, Shared
 from ahofm_keras.terms.margins import Margins, function_means, learn_margins
+from ahofm_keras.terms.ties import Tied, tie
 from ahofm_keras.terms.variables import Variable, find_variables
 from ahofm_keras.transforms import Expression, evaluate_expression, quote_column
 
@@ -30,10 +31,12 @@ class Predictor:
     Args:
         intercept: whether it has one.
         terms: in the order of the formula, main effects of an `ahofm` before it.
+        ties: names of terms that share their smoothing (`id=`), by id.
     """
 
     intercept: bool
     terms: tuple[Term, ...]
+    ties: tuple[tuple[str, ...], ...] = ()
 
     @property
     def offsets(self) -> dict[str, Expression]:
@@ -118,7 +121,7 @@ class Design:
         """Where each coefficient stands."""
         return Layout(
             {
-                name: lay_out(predictor.intercept, predictor.terms, self.sources)
+                name: lay_out(predictor.intercept, predictor.terms, self.sources, predictor.ties)
                 for name, predictor in self.predictors.items()
             }
         )
@@ -128,7 +131,11 @@ class Design:
             "columns": dict(self.columns),
             "features": [feature.to_json() for feature in self.features],
             "predictors": {
-                name: {"intercept": own.intercept, "terms": [term.to_json() for term in own.terms]}
+                name: {
+                    "intercept": own.intercept,
+                    "terms": [term.to_json() for term in own.terms],
+                    "ties": [list(names) for names in own.ties],
+                }
                 for name, own in self.predictors.items()
             },
             "rows": self.rows,
@@ -141,7 +148,11 @@ class Design:
             dict(config["columns"]),
             tuple(Feature.from_json(feature) for feature in config["features"]),
             {
-                name: Predictor(own["intercept"], tuple(map(_read_term, own["terms"])))
+                name: Predictor(
+                    own["intercept"],
+                    tuple(map(_read_term, own["terms"])),
+                    tuple(map(tuple, own.get("ties", ()))),
+                )
                 for name, own in config["predictors"].items()
             },
             config["rows"],
@@ -240,13 +251,19 @@ def fit_terms(
 
 
 def _learn_predictor(formula: Formula, shared: Shared) -> Predictor:
-    learning, terms = Learning(formula, shared), list[Term]()
+    learning, terms, tied = Learning(formula, shared), list[Term](), dict[Any, list[Tied]]()
     asked = [spec for term in formula.terms for spec in TERMS[term.kind].expand(term, learning)]
     for spec in (part for spec in asked for part in by_parts(spec, learning)):
         term = TERMS[spec.kind].learn(spec, learning) if spec.by is None else learn_scaled(spec, learning)
         copies = sum(other.label.partition(" #")[0] == term.label for other in terms)
-        terms.append(term.relabelled(f"{term.label} #{copies + 1}") if copies else term)
-    return Predictor(formula.intercept, tuple(terms))
+        term = term.relabelled(f"{term.label} #{copies + 1}") if copies else term
+        if "id" in spec.options:
+            first = tied.setdefault(spec.options["id"], [])
+            term = tie(term, spec, first, learning)
+            first.append(Tied(term, spec))
+        terms.append(term)
+    ties = tuple(tuple(own.term.name for own in group) for group in tied.values() if len(group) > 1)
+    return Predictor(formula.intercept, tuple(terms), ties)
 
 
 def _check_constant_columns(columns: Mapping[str, np.ndarray]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -80,6 +80,9 @@ class SmoothTerm(Term):
         return ProductColumns(
             self.features, features, (self.smoothing,), (self.df,), pure=True, fixed=self.fixed
         )
+
+    def with_smoothing(self, smoothing: tuple[float, ...], fixed: bool) -> SmoothTerm:
+        return replace(self, smoothing=smoothing[0], fixed=fixed)
 
     def connect(self, inputs: Any) -> Tensor:
         ((_, within),), (basis,) = inputs.bases_of(self.features)
