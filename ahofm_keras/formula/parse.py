@@ -71,7 +71,7 @@ def _read_response(source: Source, tree: Node) -> Expression:
 
 def _column_of(source: Source, atom: Atom) -> str | None:
     """Name of the column that an atom is, None where it is something else."""
-    if atom.is_number or atom.has_dot or atom.called in TERM_CALLS:
+    if atom.is_number or atom.has_dot or atom.stands_for or atom.called in TERM_CALLS:
         return None
     reader = ExpressionReader(source.snippet(atom.start, atom.end))
     expression = reader.feature(reader.root)

@@ -15,7 +15,7 @@ from ahofm_keras.terms.base import TERMS, Term
 from ahofm_keras.terms.blocks import Sources
 from ahofm_keras.terms.by_features import LEVELS, NUMBER, SLOPE, SUM, Level
 from ahofm_keras.terms.features import Request, feature_values, find_levels
-from ahofm_keras.terms.learning import Learning
+from ahofm_keras.terms.learning import Learning, bare
 from ahofm_keras.terms.scaled import ScaledTerm
 from ahofm_keras.terms.smooth import SmoothTerm
 from ahofm_keras.transforms import Expression
@@ -174,7 +174,8 @@ def _as_by(spec: TermSpec, learning: Learning) -> TermSpec:
     other = next(feature for feature in spec.features if feature != by)
     coding = SUM if bs == "sz" else LEVELS
     options = {**spec.options, "by": by, _CODING: coding}
-    return replace(spec, features=(other,), options=options, named=spec.label)
+    label = f"{spec.call}({', '.join(str(bare(feature)) for feature in spec.features)})"
+    return replace(spec, features=(other,), options=options, named=label)
 
 
 def _random_slopes(spec: TermSpec, position: int, learning: Learning) -> ScaledTerm:
