@@ -65,7 +65,8 @@ class _CallReader:
     def _check_features(self, features: tuple[Expression, ...]) -> None:
         least, most = self.call.features
         if len(features) < least or (most is not None and len(features) > most):
-            wanted = f"{least}" if least == most else f"at least {least}"
+            wanted = f"{least} or {most}" if most == least + 1 else f"at least {least}"
+            wanted = f"{least}" if least == most else wanted
             plural = "feature" if wanted == "1" else "features"
             message = f"`{self.name}()` takes {wanted} {plural}, received {len(features)}."
             message += self.call.hint if features else ""

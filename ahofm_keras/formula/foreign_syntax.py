@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 ARGUMENTS = {
-    "by": "`s()`, `te()` and `ti()` take it; a curve for each group is `s(x, by=g)`.",
+    "by": "Interactions that differ between levels of `g` are `ahofm(x1, x2, g)`.",
     "fx": "`sp=0` leaves a smooth without penalty.",
     "lam": "That is `sp` here.",
     "n_splines": "That is `k` here.",
@@ -15,7 +15,6 @@ ARGUMENTS = {
 _LEFT_OUT = 'Leave `bs` out for a P-spline; `knots="quantile"` puts knots where the rows are.'
 BASES = {
     "cc": 'A cyclic spline is bs="cp".',
-    **dict.fromkeys(("fs", "sz"), 'A curve for each group is `s(x, g, bs="fs")`.'),
     **dict.fromkeys(("ad", "bs", "cr", "cs", "ds", "gp", "tp", "ts"), _LEFT_OUT),
 }
 SIGNS = {"^": "A power is written `**`.", "|": "A random intercept of `g` is `(1 | g)` in brackets, or `s(g)`."}

@@ -318,11 +318,12 @@ def _check_factor_smooth(name: str, features: tuple[Expression, ...], options: O
     """Raise where a smooth of a number and a category, or random slopes, are not asked for rightly."""
     bs = options.get("bs")
     if len(features) != 2 or bs not in FACTOR_BASES:
-        wanted = 'bs="fs", "sz" or "re"' if len(features) == 2 else f"bs={bs!r}"
-        message = f"`{name}()` with {wanted} takes a number and a category"
         if len(features) == 2:
-            message = f"`{name}()` of two features needs {wanted}: of a number and a category"
-        raise OptionError(f"{message}, e.g. `s(x, g, bs={bs or 'fs'!r})`.{_SURFACES}")
+            raise OptionError(
+                f'`{name}()` of two features is one of a number and a category, with bs="fs", "sz" or '
+                f'"re".{_SURFACES}'
+            )
+        raise OptionError(f'bs="{bs}" is that of a number and a category: `s(x, g, bs="{bs}")`.')
     unused = [option for option in ("by", "reference", "atoms") if option in options]
     if unused:
         raise OptionError(f'`{unused[0]}` has no meaning with bs="{bs}".')

@@ -10,7 +10,6 @@ from ahofm_keras.formula.algebra import Factor, Factors, has_intercept, multiply
 from ahofm_keras.formula.calls import read_call
 from ahofm_keras.formula.dots import Dots, find_columns, taken_away
 from ahofm_keras.formula.expressions import ExpressionReader
-from ahofm_keras.formula.options import FACTOR_BASES as FACTOR
 from ahofm_keras.formula.options import TERM_CALLS, interaction_orders
 from ahofm_keras.formula.source import Snippet, Source, read_source
 from ahofm_keras.formula.spec import Formula, TermSpec
@@ -134,7 +133,9 @@ def _check_repeated(terms: tuple[TermSpec, ...]) -> None:
         if term.kind in ("ahofm", "hofm"):
             orders = interaction_orders(term.options, len(term.features))
         for order in orders if term.kind != "linear" else ():
-            one = (term.kind, frozenset(term.features), order, term.by, term.options.get("bs") in FACTOR)
+            # A curve per level, deviations and random slopes of the same features are different terms.
+            basis = term.options["bs"] if term.kind == "s" and len(term.features) > 1 else None
+            one = (term.kind, frozenset(term.features), order, term.by, basis)
             if one in seen:
                 raise term.error(f"`{term.label}` stands twice in the formula.{_within(term)}")
             seen.add(one)

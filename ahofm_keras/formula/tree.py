@@ -316,7 +316,7 @@ def _random_effects(source: Source, opening: Token, effects: Node, group: Atom, 
             raise source.error(_COLUMNS, atom.start, atom.end)
         else:
             slopes.append(atom)
-    levels = name if group.called else f"C({name})"
+    levels = name if group.called == "C" else f"C({name})"
     found = [
         Atom(atom.tokens, f's({levels}, {source.written[atom.start : atom.end]}, bs="re")')
         for atom in slopes

@@ -205,7 +205,7 @@ class Posterior(keras.layers.Layer):
             shares = ops.where(known, _new_level_weights(transform), np.zeros(transform.shape[1]))
             new = self.dispersion * ops.sum(shares / ops.where(known, precisions, 1.0))
             # A level has one function, which is 1 there; a level that was not seen has none.
-            _, values = onefeature_functions(bases, where)
+            _, values = one_feature(bases, where)
             seen = ops.sum(values, axis=0) > 0.5
             variance = variance + ops.where(seen, ops.zeros_like(new), new)
         return variance

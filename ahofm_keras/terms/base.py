@@ -147,6 +147,11 @@ class Term:
     # Readers -------------------------------------------------------------------------------------
 
     @property
+    def multiplier(self) -> int | None:
+        """Position in the design of what it is multiplied with, if anything."""
+        return None
+
+    @property
     def is_surface(self) -> bool:
         """Whether it is one function of all its features together."""
         return False

@@ -15,7 +15,7 @@ from ahofm_keras.terms.base import TERMS, Term
 from ahofm_keras.terms.blocks import Sources
 from ahofm_keras.terms.by_features import LEVELS, NUMBER, SLOPE, SUM, Level
 from ahofm_keras.terms.features import Request, feature_values, find_levels
-from ahofm_keras.terms.learning import Learning, bare
+from ahofm_keras.terms.learning import CURVES, Learning, bare
 from ahofm_keras.terms.scaled import ScaledTerm
 from ahofm_keras.terms.smooth import SmoothTerm
 from ahofm_keras.transforms import Expression
@@ -54,7 +54,7 @@ def by_parts(spec: TermSpec, learning: Learning) -> list[TermSpec]:
         )
     _warn_of_missing_means(spec, learning)
     return [
-        replace(_coded(spec, Level(level)), named=f"{spec.label}[{level}]")
+        replace(_coded(spec, Level(level), len(levels)), named=f"{spec.label}[{level}]")
         for level in levels
         if reference is None or level != reference
     ]
@@ -89,8 +89,8 @@ def learn_scaled(spec: TermSpec, learning: Learning) -> Term:
     return term.with_smoothing(tuple(smoothing.tolist()), block.fixed)
 
 
-def _coded(spec: TermSpec, coding: Any) -> TermSpec:
-    return replace(spec, options={**spec.options, _CODING: coding})
+def _coded(spec: TermSpec, coding: Any, curves: int = 1) -> TermSpec:
+    return replace(spec, options={**spec.options, _CODING: coding, CURVES: curves})
 
 
 def _levels_of(by: Expression, spec: TermSpec, learning: Learning) -> tuple[Any, ...]:
@@ -170,10 +170,10 @@ def _as_by(spec: TermSpec, learning: Learning) -> TermSpec:
             f'`{spec.label}` with bs="{bs}" needs a number and a category.\n    Received: {found}.'
         )
     by = categories[0]
-    _levels_of(by, spec, learning)
+    levels = _levels_of(by, spec, learning)
     other = next(feature for feature in spec.features if feature != by)
     coding = SUM if bs == "sz" else LEVELS
-    options = {**spec.options, "by": by, _CODING: coding}
+    options = {**spec.options, "by": by, _CODING: coding, CURVES: len(levels)}
     label = f"{spec.call}({', '.join(str(bare(feature)) for feature in spec.features)})"
     return replace(spec, features=(other,), options=options, named=label)
 

@@ -148,6 +148,7 @@ class Request:
         difference: order of the differences of coefficients that the penalty is of.
         atoms: values with a function of their own, or `"auto"`: those that stand out.
         coding: of what multiplies a term, see `by_features`.
+        curves: among how many functions of this basis the rows are divided.
     """
 
     kind: str
@@ -161,6 +162,7 @@ class Request:
     difference: int = 2
     atoms: str | tuple[float, ...] = ()
     coding: Any = None
+    curves: int = 1
 
 
 class FeaturePool:
@@ -194,7 +196,7 @@ class FeaturePool:
     def position(self, expression: Expression, request: Request, spec: TermSpec) -> int:
         """Position of the feature in the pool, learning it where it is new."""
         if request.size is not None:  # whatever df it must reach
-            request = replace(request, df=0.0, margins=1)
+            request = replace(request, df=0.0, margins=1, curves=1)
         if request.atoms == "auto":  # a feature without any is the same as one that has none
             request = replace(request, atoms=self._heaps(expression, spec))
         wider = self._at_least(expression, request)
@@ -381,7 +383,7 @@ def _make_basis(
     if request.kind == "linear":
         return make_linear(values, counts)
     cyclic = request.kind == "cp"
-    usual = usual_size(request, int(counts.sum()), pool.sharing)
+    usual = usual_size(request, int(counts.sum()) // request.curves, pool.sharing * request.curves)
     size, degree = choose_size(request, usual, len(values), spec)
     _check_ends(request.knots, values, spec)
     return make_spline(

@@ -18,6 +18,8 @@ from ahofm_keras.transforms import Expression
 
 # Where a formula does not say.
 DEFAULT_ATOMS: str | bool = "auto"
+# Among the options of a specification, among how many functions of one basis the rows are divided.
+CURVES = "curves"
 
 
 class Shared:
@@ -130,6 +132,7 @@ class Learning:
             degree=degree,
             difference=difference,
             atoms=asked_atoms(kind, degree, options.get("atoms", DEFAULT_ATOMS)),
+            curves=options.get(CURVES, 1),
         )
 
     def own_smooth(self, feature: Expression) -> TermSpec | None:

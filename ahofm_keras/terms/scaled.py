@@ -69,6 +69,10 @@ class ScaledTerm(Term):
         return (*self.inner.features, self.by)
 
     @property
+    def multiplier(self) -> int:
+        return self.by
+
+    @property
     def smooth_features(self) -> tuple[int, ...]:
         return self.inner.smooth_features
 

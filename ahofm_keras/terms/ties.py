@@ -28,9 +28,10 @@ def tie(term: Term, spec: TermSpec, others: Sequence[Tied], learning: Learning) 
     if not others:
         return term
     first = _block(*others[0], learning)
-    if len(own.penalties) != len(first.penalties) or own.atoms != first.atoms:
+    kinds, wanted = ([feature.basis.kind for feature in block.features] for block in (own, first))
+    if kinds != wanted or len(own.penalties) != len(first.penalties) or own.atoms != first.atoms:
         raise spec.error(
-            f"`id` shares the smoothing of terms of one kind: `{others[0].term.label}` has "
+            f"`id` shares the smoothing of terms with bases of one kind: `{others[0].term.label}` has "
             f"{_lambdas(first)}, `{term.label}` {_lambdas(own)}."
         )
     return term.with_smoothing(first.smoothing, first.fixed)
@@ -46,4 +47,6 @@ def _block(term: Term, spec: TermSpec, learning: Learning) -> Columns:
 def _lambdas(block: Columns) -> str:
     count = len(block.penalties)
     found = f"{count} smoothing parameter{'s' if count > 1 else ''}"
+    if any(feature.basis.kind == "re" for feature in block.features):
+        found += " of levels"
     return f"{found} with that of single values (`atoms`)" if block.atoms else found

@@ -29,6 +29,7 @@ from ahofm_keras.layers import (
     Predictor,
     RangeLimit,
     Response,
+    Scaled,
     Smooth,
     TensorProduct,
 )
@@ -152,6 +153,19 @@ CASES = {
         ),
         _bases,
     ),
+    "Scaled": Case(
+        lambda **options: Scaled(
+            {
+                "inner": {"pure": True, "features": [[0, 1]], "transforms": [CUBIC.transform]},
+                "features": [[1, 0]],
+                "transforms": [np.eye(3)],
+                "constant": True,
+            },
+            np.repeat(np.append(0.0, CUBIC.eigenvalues), 3),
+            **options,
+        ),
+        _bases,
+    ),
     "Linear": Case(lambda **options: Linear(1, 3, **options), _tensor(ROWS, 4)),
     "Predictor": Case(
         lambda **options: Predictor(1990.5, 3.0, True, **options), _contributions, "float64"
@@ -206,7 +220,7 @@ CASES = {
     ),
 }
 # Layers with weights that a fit sets.
-LEARNED = ("Smooth", "TensorProduct", "FactorizedInteraction", "Linear", "Predictor")
+LEARNED = ("Smooth", "TensorProduct", "Scaled", "FactorizedInteraction", "Linear", "Predictor")
 every_layer = pytest.mark.parametrize("name", CASES)
 
 
@@ -312,7 +326,7 @@ def test_a_graph_of_any_number_of_rows_gives_the_same_outputs(name: str) -> None
     inputs = case.inputs("float32")
     layer = case.make(dtype="float32")
     wanted = layer(*inputs)
-    rows_last = name in ("Smooth", "TensorProduct", "FactorizedInteraction", "Posterior")
+    rows_last = name in ("Smooth", "TensorProduct", "Scaled", "FactorizedInteraction", "Posterior")
 
     def placeholder(tensor: Any) -> Any:
         shape = list(tensor.shape)
