@@ -72,9 +72,7 @@ def _sum_of(
 ) -> Values:
     """The sum of the parts of some subsets of the last one, which has the grid, as it is read."""
     whole = subsets[-1]
-    functions = {
-        v: parts.variables[v].functions(values) for v, values in zip(whole, grid, strict=True)
-    }
+    functions = {v: parts.variables[v].functions(values) for v, values in zip(whole, grid, strict=True)}
     shape = tuple(map(len, grid))
     fit = np.zeros(shape)
     places, rows = [np.zeros(0, int)], [np.zeros((0, read(fit).size))]

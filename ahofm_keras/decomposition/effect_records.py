@@ -111,8 +111,8 @@ def effect(
 ) -> Effect:
     """The effect of one feature, a pair, a triple...
 
-    With `by=` it is a curve per level of a category, or the slope of a number as a function of the features:
-    what `s(x, by=g)`, `s(x, g, bs="fs")` and `s(x, by=z)` are read for.
+    With `by=` it is a curve per level of a category, or the slope of a number as a function of the
+    features: what `s(x, by=g)`, `s(x, g, bs="fs")` and `s(x, by=z)` are read for.
 
     Args:
         model: fitted.
@@ -124,9 +124,9 @@ def effect(
         data: rows to purify on, by default those of the fit.
         parameter: of the family whose predictor is read, by default the first; only models with several
             predictors have a choice.
-        by: a category, whose levels have a curve each: the part of the features and that of them together
-            with the category, without that of the category alone. Or a number that is linear in the model,
-            whose slope it is.
+        by: a category, whose levels have a curve each: the part of the features and that of them and the
+            category together, without that of the category alone. Or a number that is linear in the
+            model, whose slope it is.
 
     Raises:
         DataError: an unknown feature, more features than the model's highest order, values that are not
@@ -184,14 +184,14 @@ def effects(
 def check_by(by: str, features: tuple[str, ...], purify: bool) -> None:
     """Raise where `by` stands alone or beside what it does not go with."""
     if not features:
-        raise DataError(f'Name the features whose effect it is by `{by}`, e.g. `effect(model, "x", by="g")`.')
+        raise DataError(
+            f'Name the features whose effect it is by `{by}`, e.g. `effect(model, "x", by="g")`.'
+        )
     if purify:
         raise DataError("`purify` moves parts to smaller ones, which `by` adds up: use one of the two.")
 
 
-def _effect_by(
-    parts: Parts, subset: Subset, points: int | None, at: Mapping[str, Any]
-) -> Effect:
+def _effect_by(parts: Parts, subset: Subset, points: int | None, at: Mapping[str, Any]) -> Effect:
     """The curves, or the slope, by the last variable of a subset."""
     *others, by = subset
     own, is_category = tuple(others), parts.variables[by].is_category

@@ -17,7 +17,10 @@ BASES = {
     "cc": 'A cyclic spline is bs="cp".',
     **dict.fromkeys(("ad", "bs", "cr", "cs", "ds", "gp", "tp", "ts"), _LEFT_OUT),
 }
-SIGNS = {"^": "A power is written `**`.", "|": "A random intercept of `g` is `(1 | g)` in brackets, or `s(g)`."}
+SIGNS = {
+    "^": "A power is written `**`.",
+    "|": "A random intercept of `g` is `(1 | g)` in brackets, or `s(g)`.",
+}
 _SMOOTH = "A smooth is written `s(x)`."
 TERMS = {
     **dict.fromkeys(("bs", "cr", "cs", "lo", "ns", "pb", "rcs", "sm", "smooth", "spline"), _SMOOTH),

@@ -82,7 +82,9 @@ def _level(value: Any) -> str | None:
 
 
 def _id(value: Any) -> str | None:
-    right = (isinstance(value, str) and value) or (isinstance(value, int) and not isinstance(value, bool))
+    right = (isinstance(value, str) and value) or (
+        isinstance(value, int) and not isinstance(value, bool)
+    )
     return None if right else "a text or a whole number"
 
 

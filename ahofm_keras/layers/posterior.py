@@ -189,7 +189,7 @@ class Posterior(keras.layers.Layer):
         given = ops.maximum(given, 0.0)  # that of factors which cancel rounds to either side of 0
         return ops.stack([given + chosen, given], axis=1)
 
-    def _new_levels_variance(self, bases: Sequence[Functions], columns: Array) -> Array:
+    def _new_levels_variance(self, bases: Sequence[Functions], columns: Array = None) -> Array:
         """What the effects of levels that were not seen in training add, 0 at those that were."""
         variance: Array = 0.0
         for place, entry in enumerate(entry for entry in self.linear if entry["lambdas"]):

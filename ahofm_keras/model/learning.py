@@ -10,7 +10,15 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from ahofm_keras.data import ROWS, TEXT, column_names, kind_of, ordered_columns, read_columns, read_levels
+from ahofm_keras.data import (
+    ROWS,
+    TEXT,
+    column_names,
+    kind_of,
+    ordered_columns,
+    read_columns,
+    read_levels,
+)
 from ahofm_keras.errors import DataError, warn
 from ahofm_keras.families import Family
 from ahofm_keras.formula import Formula

@@ -200,7 +200,11 @@ def _add_title(ax: Any, found: Effect, look: Look) -> None:
     """Names of a pair, and of a panel's feature; the share."""
     words = not look.compact
     if found.by is not None:
-        title = found.label if found.slope_of is None else f"slope of {found.slope_of} by {found.features[0]}"
+        title = (
+            found.label
+            if found.slope_of is None
+            else f"slope of {found.slope_of} by {found.features[0]}"
+        )
         headline(ax, title, found.share, words)
     elif found.order > 1:
         room = _TABLE_ROOM if all(found.categories) and look.compact else 1.0

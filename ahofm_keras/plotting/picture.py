@@ -121,7 +121,7 @@ def _read_by(
         look = look.within(unit=f"{look.unit} per unit of {found.slope_of}", spread=0.0)
     if rug:
         look = look.within(rows=rug_data(parts.model, *found.features, data=data))
-    return Picture(found, look, grid.notes)
+    return Picture(found, look, tuple(grid.notes))
 
 
 def squeeze(picture: Picture) -> Picture:

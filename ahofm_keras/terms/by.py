@@ -1,4 +1,4 @@
-"""`by=` and the smooths of a number and a category: from what a formula asks to terms that are multiplied."""
+"""`by=` and smooths of a number and a category: what formulas ask as terms that are multiplied."""
 
 from __future__ import annotations
 
@@ -76,7 +76,6 @@ def learn_scaled(spec: TermSpec, learning: Learning) -> Term:
     block = inner.linear_block(sources)
     if block is None:
         raise spec.error(f"`{spec.call}()` cannot take `by`.")
-    by = learning.pool.features[position]
     constant = _has_constant(spec, learning, random)
     ridge = 1 / learning.rows if random else None
     term = ScaledTerm(inner.label, inner.name, inner, position, constant, (), block.fixed, ridge)
@@ -118,12 +117,12 @@ def _reference(spec: TermSpec, levels: Sequence[Any], learning: Learning) -> Any
 
 
 def _warn_of_missing_means(spec: TermSpec, learning: Learning) -> None:
-    """Curves of levels have mean zero: where the levels have no means of their own they all share one."""
+    """Curves of levels have mean zero: levels without means of their own all share one."""
     assert spec.by is not None
     if not _is_held(spec.by, learning):
         warn(
-            f"`{spec.label}` has a curve per level of `{spec.by}`, each with mean zero, and no term has the "
-            f"means of the levels: add `{spec.by}` or `s({spec.by})` to the formula."
+            f"`{spec.label}` has a curve per level of `{spec.by}`, each with mean zero, and no term has "
+            f"the means of the levels: add `{spec.by}` or `s({spec.by})` to the formula."
         )
 
 
@@ -193,7 +192,14 @@ def _random_slopes(spec: TermSpec, position: int, learning: Learning) -> ScaledT
     df = learning.smoother.reached(position, smoothing)
     inner = SmoothTerm(spec.label, learning.name(spec.label), place, smoothing, df, given is not None)
     return ScaledTerm(
-        inner.label, inner.name, inner, position, False, (smoothing,), given is not None, 1 / learning.rows
+        inner.label,
+        inner.name,
+        inner,
+        position,
+        False,
+        (smoothing,),
+        given is not None,
+        1 / learning.rows,
     )
 
 
@@ -218,4 +224,3 @@ def _with_ridges(
             f"levels and of {count - 2} more that the penalty leaves free.\n    Received: sp={given!r}."
         )
     return term.with_smoothing(tuple(map(float, found)), True)
-

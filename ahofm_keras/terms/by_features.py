@@ -30,7 +30,7 @@ class Coded(NamedTuple):
     Args:
         basis: of the number itself, or of all levels.
         transform: T `(M, K)`, from coordinates to coefficients of the basis; the functions have a mean
-            square near 1, so that coordinates are of one size whatever the unit and the number of levels.
+            square near 1, so that coordinates are of one size whatever the unit and the levels.
         eigenvalues: of the penalty, `(K,)`.
     """
 
@@ -79,6 +79,5 @@ def unit_of(basis: Basis, transform: np.ndarray) -> float:
 
 
 def is_number_coding(coding: Any) -> bool:
+    """Whether a coding is one of numbers."""
     return coding in (NUMBER, SLOPE)
-
-

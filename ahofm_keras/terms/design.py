@@ -12,8 +12,8 @@ import numpy as np
 from ahofm_keras.errors import DataError
 from ahofm_keras.formula import Formula
 from ahofm_keras.terms.base import TERMS, Term
-from ahofm_keras.terms.by import by_parts, learn_scaled
 from ahofm_keras.terms.blocks import InteractionOrder, Sources
+from ahofm_keras.terms.by import by_parts, learn_scaled
 from ahofm_keras.terms.features import Feature
 from ahofm_keras.terms.identifiability import warn_if_not_identifiable
 from ahofm_keras.terms.layout import MEAN, Layout, lay_out
@@ -253,8 +253,10 @@ def fit_terms(
 def _learn_predictor(formula: Formula, shared: Shared) -> Predictor:
     learning, terms, tied = Learning(formula, shared), list[Term](), dict[Any, list[Tied]]()
     asked = [spec for term in formula.terms for spec in TERMS[term.kind].expand(term, learning)]
-    for spec in (part for spec in asked for part in by_parts(spec, learning)):
-        term = TERMS[spec.kind].learn(spec, learning) if spec.by is None else learn_scaled(spec, learning)
+    for spec in (part for own in asked for part in by_parts(own, learning)):
+        term = (
+            TERMS[spec.kind].learn(spec, learning) if spec.by is None else learn_scaled(spec, learning)
+        )
         copies = sum(other.label.partition(" #")[0] == term.label for other in terms)
         term = term.relabelled(f"{term.label} #{copies + 1}") if copies else term
         if "id" in spec.options:

@@ -1,4 +1,4 @@
-"""Terms times a number or the levels of a category: `s(x, by=z)`, `s(x, g, bs="fs")`, `s(g, x, bs="re")`."""
+"""Terms times a number or the levels of a category: `s(x, by=z)`, `s(x, g, bs="fs")`."""
 
 from __future__ import annotations
 
@@ -160,7 +160,9 @@ class _InnerReader(GroupReader):
             self._term.inner.add_groups(self)
         offset = width * self._term.constant
         for features, found in self._found.items():
-            factors = [np.concatenate(own, axis=1) for own in zip(*(own for _, own, _ in found), strict=True)]
+            factors = [
+                np.concatenate(own, axis=1) for own in zip(*(own for _, own, _ in found), strict=True)
+            ]
             counts = [own[0].shape[1] for _, own, _ in found]
             by = np.repeat(np.eye(width)[:, [level for level, _, _ in found]], counts, axis=1)
             kept = (offset + width * found[0][2][:, None] + np.arange(width)).reshape(-1)

@@ -28,7 +28,7 @@ class ScaledColumns(Columns):
         by: the by-variable.
         constant: whether the constant is among the columns.
         ridge: of levels that are random effects, what a unit of lambda adds to the precision of the
-            constant, and of what the penalty of the term leaves free; None where these are not penalised.
+            constant, and of what the penalty of the term leaves free; None where nothing is added.
         smoothing: lambda of each penalty.
         df: degrees of freedom of the term at its own lambda.
         fixed: whether the user gave the lambdas.

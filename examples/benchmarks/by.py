@@ -1,13 +1,13 @@
 """Smooths that are multiplied: how near are they to the truth, beside mgcv in the same run?
 
-    python examples/benchmarks/by.py            # 20 simulations: a minute and a half; needs Rscript with mgcv
+    python examples/benchmarks/by.py            # 20 simulations: five minutes, needs Rscript with mgcv
     python examples/benchmarks/by.py --seeds 5
 
 The data are those of mgcv's own examples, `gamSim(4)` (a curve per level of a factor) and `gamSim(3)` (a
 number times a smooth), 400 rows with noise of 2, and 12 groups whose curves deviate from a main one. R
-draws them and fits mgcv with its default criterion and with REML; ours is fitted with its defaults. The
-error is the root of the mean squared distance from the true predictor at the rows; what is printed is its
-mean over the simulations, and ours as a share of mgcv's.
+draws them and fits mgcv with its default criterion and with REML; ours is fitted with its defaults.
+The error is the root of the mean squared distance from the true predictor at the rows; what is printed
+is its mean over the simulations, and ours as a share of mgcv's.
 """
 
 from __future__ import annotations
@@ -68,8 +68,10 @@ make <- list(
   number = function() { d <- gamSim(3, n = 400, scale = 2, verbose = FALSE); d$f <- d$f * d$x1; d },
   groups = groups)
 forms <- list(
-  category = list(`by=` = y ~ fac + s(x2, by = fac) + s(x0), `id=` = y ~ fac + s(x2, by = fac, id = 1) + s(x0),
-                  fs = y ~ s(x2, fac, bs = "fs") + s(x0), sz = y ~ s(x2) + s(x2, fac, bs = "sz") + s(x0)),
+  category = list(`by=` = y ~ fac + s(x2, by = fac) + s(x0),
+                  `id=` = y ~ fac + s(x2, by = fac, id = 1) + s(x0),
+                  fs = y ~ s(x2, fac, bs = "fs") + s(x0),
+                  sz = y ~ s(x2) + s(x2, fac, bs = "sz") + s(x0)),
   number = list(`by=` = y ~ s(x2, by = x1)),
   groups = list(fs = y ~ s(x) + s(x, g, bs = "fs"), `by=` = y ~ g + s(x, by = g),
                 re = y ~ s(x) + s(g, bs = "re") + s(g, x, bs = "re")))

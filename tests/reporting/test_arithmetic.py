@@ -141,7 +141,14 @@ def test_scripts_know_the_uncertainty_of_tensor_products(frame: pd.DataFrame, ru
     model.fit(frame, verbose=0, solver="bcd")
     contents, rows = contents_of(model), frame.iloc[:ROWS]
     labels = [variable["label"] for variable in contents["arithmetic"]["variables"]]
-    pairs = [("x1", "x2"), ("x2", "x1"), ("x1", "group"), ("group", "x3"), ("x3", "x2"), ("hour", "flag")]
+    pairs = [
+        ("x1", "x2"),
+        ("x2", "x1"),
+        ("x1", "group"),
+        ("group", "x3"),
+        ("x3", "x2"),
+        ("hour", "flag"),
+    ]
     effects = [ak.effect(model, *pair, points=4) for pair in pairs]
     surfaces = ", ".join(
         f"[...posterior.errorsOn({[labels.index(name) for name in pair]}, {axes_of(own)})]"

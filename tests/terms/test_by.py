@@ -120,7 +120,10 @@ BAD = {
     "s(g, two, bs='sz')": (ak.FormulaError, "Received: two categories"),
     "s(x, g, bs='fs', sp=(1, 2))": (ak.FormulaError, "needs one number, or 3"),
     "s(x, id=1) + te(x, z, id=1)": (ak.FormulaError, "has 1 smoothing parameter, .* 2 smoothing par"),
-    "s(x, id=1) + s(g, id=1)": (ak.FormulaError, "1 smoothing parameter, `s.g.` 1 smoothing parameter of"),
+    "s(x, id=1) + s(g, id=1)": (
+        ak.FormulaError,
+        "1 smoothing parameter, `s.g.` 1 smoothing parameter of",
+    ),
     "g + s(g, by=g)": (ak.FormulaError, "one of its own features"),
 }
 
@@ -133,7 +136,9 @@ def test_what_cannot_be_meant_is_said(formula: str) -> None:
 
 
 def test_curves_without_means_of_their_levels_are_told() -> None:
-    with pytest.warns(ak.AhofmWarning, match=r"no term has the means of the levels: add `g` or `s\(g\)`"):
+    with pytest.warns(
+        ak.AhofmWarning, match=r"no term has the means of the levels: add `g` or `s\(g\)`"
+    ):
         fit("s(x, by=g)")
 
 
@@ -255,7 +260,7 @@ def test_the_penalty_of_the_layer_is_that_of_the_solvers(data: pd.DataFrame) -> 
 
 
 def test_variational_fits_find_each_level(fitted: ak.AdditiveModel, data: pd.DataFrame) -> None:
-    assert fitted.fit_result is not None and fitted.fit_result.converged
+    assert fitted.fit_result.converged
     truth = data.assign(
         f=data.g.map({"a": 1.0, "b": -1.0, "c": 0.4}) * (1 + np.sin(6 * data.x))
         + data.z * np.cos(3 * data.x)
@@ -308,7 +313,7 @@ def test_a_new_curve_has_the_variance_of_its_prior(curves: ak.AdditiveModel, dat
     at = data.iloc[:4].assign(g="new")
     with pytest.warns(ak.AhofmWarning, match="not seen"):
         found = curves.predict(at, type="link", interval=0.9)
-    smooth, slopes = curves.design.layout.only.penalised
+    smooth, _ = curves.design.layout.only.penalised
     smoothing = np.exp(np.asarray(curves.posterior.linear_smoothing))
     dispersion = float(curves.posterior.dispersion)
     feature = curves.design.features[smooth.term.inner.feature]
