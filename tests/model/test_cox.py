@@ -349,7 +349,6 @@ def test_what_a_censored_response_cannot_have_is_refused(model: ak.AdditiveModel
     for action in (
         lambda: model.fit(batches, verbose=0),
         lambda: model.evaluate(batches),
-        lambda: ak.check(model),
         lambda: model.predict(DATA, interval=0.9, method="conformal", calibration=DATA),
         lambda: ak.survival(fitted_gaussian(), DATA),
         lambda: ak.survival(model, DATA, times=[-1]),
