@@ -9,11 +9,9 @@ import numpy as np
 from scipy import special, stats
 from scipy.interpolate import RectBivariateSpline
 
-from ahofm_keras.families.base import Array, Family, Links, Namespace, Parameters
+from ahofm_keras.families.base import Array, Namespace, Parameters
 from ahofm_keras.families.count_sums import count_nodes
-from ahofm_keras.families.counted import Counted
-from ahofm_keras.families.counts import Poisson
-from ahofm_keras.families.links import MEANS, SCALES
+from ahofm_keras.families.counted import Dispersed
 from ahofm_keras.families.location_scale import moments
 from ahofm_keras.families.registry import register_family
 from ahofm_keras.families.special import gamma_rest, gamma_rest_slope, log1p_gap
@@ -31,26 +29,16 @@ _STEP = 0.2
 
 
 @register_family
-class NegativeBinomial(Counted):
+class NegativeBinomial(Dispersed):
     """Counts whose variance is mean + dispersion mean^2."""
 
     name = "negative_binomial"
-    links: ClassVar[Links] = {"mean": MEANS, "dispersion": SCALES}
     remedies: ClassVar[Mapping[str, str]] = {
         "more zeros": (
             'Where zeros have a cause of their own: `family="zero_inflated_negative_binomial"`.'
         ),
     }
     variance_text = "mean + dispersion times the square of the mean"
-    meanings: ClassVar[Mapping[str, str]] = {
-        "dispersion": "how much more counts vary than those of a Poisson distribution, which has 0",
-    }
-    aliases: ClassVar[Mapping[str, str]] = {
-        "mu": "mean",
-        "location": "mean",
-        "sigma": "dispersion",
-        "alpha": "dispersion",
-    }
 
     def log_density(self, y: Array, parameters: Parameters, xp: Namespace = np) -> Array:
         mean, dispersion = _held(parameters, xp)
@@ -66,9 +54,6 @@ class NegativeBinomial(Counted):
         dispersion = np.maximum(dispersion, _LEAST_DISPERSION)
         return stats.nbinom(1 / dispersion, 1 / (1 + dispersion * mean))
 
-    def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
-        return parameters["mean"] + 0 * parameters["dispersion"]
-
     def score(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
         mean, dispersion = _held(parameters)
         return {
@@ -82,11 +67,6 @@ class NegativeBinomial(Counted):
             "mean": 1 / mean / (1 + dispersion * mean),
             "dispersion": _dispersion_information(mean, dispersion),
         }
-
-    def first_fit(self, y: np.ndarray) -> tuple[Family, np.ndarray] | None:
-        if self.link not in Poisson.links["mean"]:
-            return None
-        return Poisson(self.link).with_free_dispersion(), y
 
     def start_values(self, y: np.ndarray, weight: np.ndarray | None = None) -> dict[str, float]:
         mean, variance = moments(y, weight)

@@ -115,6 +115,8 @@ class Shash(LocationScale):
         "epsilon": "skewness",
         "tau": "tail",
         "delta": "tail",
+        "eps": "skewness",
+        "phi": "tail",
     }
 
     def log_density(self, y: Array, parameters: Parameters, xp: Namespace = np) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ahofm_keras.errors import DataError, did_you_mean
+from ahofm_keras.errors import DataError
 from ahofm_keras.families import Family
 from ahofm_keras.families.conditional import Conditional
 from ahofm_keras.intervals import band_of_link
@@ -33,10 +33,7 @@ def view_parameter(model: Any, name: str | None) -> Any:
         names[0] if name is None else model.family.own_parameter(name) if isinstance(name, str) else None
     )
     if own not in names:
-        listed = ", ".join(f"`{known}`" for known in names)
-        raise DataError(
-            f"The model has no parameter {name!r}.{did_you_mean(str(name), names)} It has: {listed}."
-        )
+        raise model.family.no_parameter(name, names, "The model")
     return model if len(names) == 1 else ParameterView(model, str(own))
 
 
