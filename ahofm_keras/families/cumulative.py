@@ -79,9 +79,7 @@ def _cloglog_slopes(
     return by_lower, np.where(last, 0.0, np.minimum(above, _STEEPEST) * gap)
 
 
-def _probit(
-    lower: Array, upper: Array, width: Array, first: Array, last: Array, xp: Namespace
-) -> Array:
+def _probit(lower: Array, upper: Array, width: Array, first: Array, last: Array, xp: Namespace) -> Array:
     """F(b) - F(a) is F(b) (1 - F(a) / F(b)), or the same of -b and -a in the upper half."""
     _, inner, outer = _tails(lower, upper, first, last, xp)
     return log_normal_cdf(inner, xp) + _log_share(inner, outer, width, first | last, xp)

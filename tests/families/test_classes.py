@@ -248,7 +248,9 @@ def test_classes_that_are_refused(classes: Any, message: str) -> None:
 
 
 def test_a_link_that_there_is_not() -> None:
-    with pytest.raises(DataError, match=r"cannot have the link 'cauchit'.* `logit`, `probit`, `cloglog`"):
+    with pytest.raises(
+        DataError, match=r"cannot have the link 'cauchit'.* `logit`, `probit`, `cloglog`"
+    ):
         Ordinal("cauchit")
 
 

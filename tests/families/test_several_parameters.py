@@ -451,7 +451,9 @@ def test_a_link_that_does_not_fit_is_told() -> None:
         ak.families.GaussianLS({"sd": "log", "scale": "softplus"})
     with pytest.raises(DataError, match=r"no parameter 'scal'. Did you mean `scale`\?"):
         ak.families.GaussianLS({"scal": "log"})
-    with pytest.raises(DataError, match=r"Did you mean `sigma`, which is `scale` here\? It has: `loc`, `scale`"):
+    with pytest.raises(
+        DataError, match=r"Did you mean `sigma`, which is `scale` here\? It has: `loc`, `scale`"
+    ):
         ak.families.GaussianLS({"sgima": "log"})
 
 
