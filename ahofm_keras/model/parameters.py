@@ -154,6 +154,19 @@ class ParameterView(ReadingMethods, Units):
         self.family, y = begun
         return replace(rows, encoded=self._own(rows), y=y)
 
+    @property
+    def can_start(self) -> bool:
+        """Whether there is an intercept to say where it starts, which nothing has moved yet."""
+        return self.predictor.intercept and float(self.predictor.bias) == 0.0
+
+    def start_at(self, step: float) -> None:
+        """Move the start by a step of the link."""
+        assert isinstance(self.family, Conditional)
+        layer = self.predictor
+        link = self.model.family.parameters[self.name]
+        self.family.start_value = float(link.inverse(np.asarray(float(layer.shift) + step), np))
+        layer.bias.assign(step / float(layer.scale))
+
     def rows(self, rows: Rows, others: Mapping[str, Spread]) -> Rows:
         """Rows of the model as this predictor sees them: others beside the response, its own offset.
 
