@@ -127,6 +127,7 @@ def describe_facts(parts: Parts) -> list[dict[str, Any]]:
         ("Family", _family(model)),
         ("Rows of the fit", f"{_rows(model):,}"),
     ]
+    facts += [(f"Held {shape}", label) for label, shape in _shapes(model)]
     if record is not None:
         ended = "converged" if record.converged else "stopped at its last round, not converged"
         facts.append(("Solver", _SOLVERS.get(record.solver, record.solver)))
@@ -138,6 +139,12 @@ def describe_facts(parts: Parts) -> list[dict[str, Any]]:
         if record.log_likelihood is not None:
             facts.append(("Log-likelihood of the fit", f"{record.log_likelihood:,.1f}"))
     return [{"label": label, "value": value} for label, value in facts]
+
+
+def _shapes(model: AdditiveModel) -> list[tuple[str, str]]:
+    """Smooths that are held in a shape, and which."""
+    spans = model.design.layout.only.spans
+    return [(span.term.label, span.block.shape) for span in spans if span.block.shape]
 
 
 def _family(model: AdditiveModel) -> str:

@@ -29,6 +29,7 @@ from ahofm_keras.layers import (
     Predictor,
     RangeLimit,
     Response,
+    ShapedSmooth,
     Smooth,
     TensorProduct,
 )
@@ -141,6 +142,12 @@ CASES = {
         ),
         _bases,
     ),
+    "ShapedSmooth": Case(
+        lambda **options: ShapedSmooth(
+            1, CUBIC.transform, CUBIC.eigenvalues, 2.5, shape="concave", **options
+        ),
+        lambda dtype: (_functions(2, 4, 7, dtype),),
+    ),
     "TensorProduct": Case(
         lambda **options: TensorProduct(
             [(0, 1), (1, 0), (0, 0)],
@@ -206,7 +213,7 @@ CASES = {
     ),
 }
 # Layers with weights that a fit sets.
-LEARNED = ("Smooth", "TensorProduct", "FactorizedInteraction", "Linear", "Predictor")
+LEARNED = ("Smooth", "ShapedSmooth", "TensorProduct", "FactorizedInteraction", "Linear", "Predictor")
 every_layer = pytest.mark.parametrize("name", CASES)
 
 
@@ -312,7 +319,9 @@ def test_a_graph_of_any_number_of_rows_gives_the_same_outputs(name: str) -> None
     inputs = case.inputs("float32")
     layer = case.make(dtype="float32")
     wanted = layer(*inputs)
-    rows_last = name in ("Smooth", "TensorProduct", "FactorizedInteraction", "Posterior")
+    rows_last = name in (
+        "Smooth", "ShapedSmooth", "TensorProduct", "FactorizedInteraction", "Posterior",
+    )  # fmt: skip
 
     def placeholder(tensor: Any) -> Any:
         shape = list(tensor.shape)
