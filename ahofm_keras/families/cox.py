@@ -52,11 +52,18 @@ class Cox(Family):
     nuisance = True
     variance_text = "that of the event, its expected number"
     predicts = "the hazard ratio"
-    result_label = "Hazard ratio of"
+    result_label = "Hazard ratio"
+    reader_note = (
+        "At every time the risk of the event is so many times that of the average row, whose hazard "
+        "ratio is 1."
+    )
 
     def __init__(self, link: Any = None, *, baseline: Baseline | None = None) -> None:
         super().__init__(link)
         self.baseline = baseline
+
+    def quantity(self, parameter: str, response: Any) -> str:
+        return "hazard ratio"
 
     # Response -----------------------------------------------------------------------------------
 
