@@ -310,7 +310,7 @@ def _prior_start(block: Columns, rows: float, variational: bool, settings: Setti
         settings.log_prior_odds * scales,
         tuple(least),
         settings.edf_penalty * any(feature.basis.is_spline for feature in block.features),
-        _least_penalty(block), block.atoms, block.is_shrunk, settings,
+        _least_penalty(block), block.atoms, block.is_shrunk, block.inequalities, settings,
     )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ class PriorStart:
         tied: what tau adds to lambda, see `BlockPrior`.
         atoms: number of the last lambdas that are those of atoms, which tau does not reach.
         shrunk: `(m,)`, which coefficients tau reaches; by default all but those of atoms.
+        inequalities: `(c, m)`, forms of the coefficients that are at least 0, if there are any.
         edf_penalty: what a degree of freedom costs where the data chooses how rough the group is; levels
             of a category are neither rough nor smooth.
         settings: constants of the solvers.
@@ -43,6 +44,7 @@ class PriorStart:
     tied: float = 0.0
     atoms: int = 0
     shrunk: np.ndarray | None = None
+    inequalities: np.ndarray | None = None
     settings: Settings = field(default_factory=current_settings)
 
     @property
@@ -126,6 +128,17 @@ def make_prior(
     weak[:intercept] = settings.weak_intercept
     shape = PriorShape(
         eigenvalues, groups, parameters, free, prices, least, edf_penalty, tied, scales, shrunk, rows,
-        weak, settings,
+        weak, settings, _inequalities(starts, parts),
     )  # fmt: skip
     return BlockPrior(shape.only_proper(), parameters, np.full(len(groups), rows, float))
+
+
+def _inequalities(starts: Sequence[PriorStart], parts: np.ndarray) -> np.ndarray | None:
+    """Those of all parts, `(c, m)`, for the coefficients of the block."""
+    found = []
+    for part, start in enumerate(starts):
+        if start.inequalities is not None:
+            wide = np.zeros((len(start.inequalities), len(parts)))
+            wide[:, parts == part] = start.inequalities
+            found.append(wide)
+    return np.concatenate(found) if found else None

@@ -199,7 +199,8 @@ TERMS: list[Row] = [
 OPTIONS: list[Row] = [
     ("y ~ s(x, foo=3)",
      "         ^^^^^",
-     "Unknown argument `foo` of `s()`. Known: `atoms`, `bs`, `by`, `df`, `id`, `k`, `knots`, `m`, `reference`, `sp`."),
+     "Unknown argument `foo` of `s()`. Known: `atoms`, `bs`, `by`, `df`, `id`, `k`, `knots`, `m`, `reference`, "
+     "`shape`, `sp`."),
     ("y ~ afm(x, z, D=3)",
      "              ^^^",
      "Unknown argument `D` of `afm()`. Known: `F`, `atoms`, `bs`, `center`, `df`, `k`, `knots`, `m`, `main`."),
@@ -294,7 +295,8 @@ OPTIONS: list[Row] = [
      "`k` stands twice in `s()`."),
     ("y ~ s(x, ｋ=5)",
      "         ^^^",
-     "Unknown argument `ｋ` of `s()`. Known: `atoms`, `bs`, `by`, `df`, `id`, `k`, `knots`, `m`, `reference`, `sp`."),
+     "Unknown argument `ｋ` of `s()`. Known: `atoms`, `bs`, `by`, `df`, `id`, `k`, `knots`, `m`, `reference`, "
+     "`shape`, `sp`."),
     ("y ~ s(x, df=1e999)",
      "         ^^^^^^^^",
      "`df` of `s()` must be a finite number above 0.\n    Received: df=1e999."),

@@ -30,6 +30,7 @@ from ahofm_keras.layers import (
     RangeLimit,
     Response,
     Scaled,
+    ShapedSmooth,
     Smooth,
     TensorProduct,
 )
@@ -142,6 +143,12 @@ CASES = {
         ),
         _bases,
     ),
+    "ShapedSmooth": Case(
+        lambda **options: ShapedSmooth(
+            1, CUBIC.transform, CUBIC.eigenvalues, 2.5, shape="concave", **options
+        ),
+        lambda dtype: (_functions(2, 4, 7, dtype),),
+    ),
     "TensorProduct": Case(
         lambda **options: TensorProduct(
             [(0, 1), (1, 0), (0, 0)],
@@ -220,7 +227,9 @@ CASES = {
     ),
 }
 # Layers with weights that a fit sets.
-LEARNED = ("Smooth", "TensorProduct", "Scaled", "FactorizedInteraction", "Linear", "Predictor")
+LEARNED = (
+    "Smooth", "ShapedSmooth", "TensorProduct", "Scaled", "FactorizedInteraction", "Linear", "Predictor",
+)  # fmt: skip
 every_layer = pytest.mark.parametrize("name", CASES)
 
 
@@ -326,7 +335,9 @@ def test_a_graph_of_any_number_of_rows_gives_the_same_outputs(name: str) -> None
     inputs = case.inputs("float32")
     layer = case.make(dtype="float32")
     wanted = layer(*inputs)
-    rows_last = name in ("Smooth", "TensorProduct", "Scaled", "FactorizedInteraction", "Posterior")
+    rows_last = name in (
+        "Smooth", "ShapedSmooth", "TensorProduct", "Scaled", "FactorizedInteraction", "Posterior",
+    )  # fmt: skip
 
     def placeholder(tensor: Any) -> Any:
         shape = list(tensor.shape)
