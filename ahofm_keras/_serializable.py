@@ -15,8 +15,9 @@ from typing import Any
 PACKAGE = "ahofm_keras"
 CLASSES = (
     "AdditiveModel", "BasisExpansion", "ClassLabel", "Deviance", "FactorStart", "FactorizedInteraction",
-    "HalfDeviance", "Linear", "MeanResponse", "Offset", "ParametricColumns", "Positions", "Posterior",
-    "Predictor", "QuadraticPenalty", "RangeLimit", "Response", "Smooth", "TensorProduct",
+    "HalfDeviance", "Linear", "MeanResponse", "NetInput", "Offset", "OrthogonalComplement",
+    "ParametricColumns", "Positions", "Posterior", "Predictor", "QuadraticPenalty", "RangeLimit",
+    "Response", "Smooth", "TensorProduct",
 )  # fmt: skip
 
 

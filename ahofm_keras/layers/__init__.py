@@ -5,6 +5,7 @@ from ahofm_keras.layers.inputs import Offset, ParametricColumns, Positions
 from ahofm_keras.layers.interaction import FactorizedInteraction
 from ahofm_keras.layers.limit import RangeLimit
 from ahofm_keras.layers.linear import Linear
+from ahofm_keras.layers.network import NetInput, OrthogonalComplement
 from ahofm_keras.layers.posterior import Posterior
 from ahofm_keras.layers.predictor import ClassLabel, MeanResponse, Predictor, Response
 from ahofm_keras.layers.smooth import Smooth
@@ -16,7 +17,9 @@ __all__ = [
     "FactorizedInteraction",
     "Linear",
     "MeanResponse",
+    "NetInput",
     "Offset",
+    "OrthogonalComplement",
     "ParametricColumns",
     "Positions",
     "Posterior",

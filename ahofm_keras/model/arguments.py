@@ -17,7 +17,9 @@ from ahofm_keras.penalties import DF_KINDS
 
 # Those of `AdditiveModel` beside formula and data.
 _OF_KERAS = ("trainable", "dtype")
-MODEL_ARGUMENTS = ("family", "df_kind", "extrapolation", "seed", "starts", "name", *_OF_KERAS)
+MODEL_ARGUMENTS = (
+    "family", "df_kind", "extrapolation", "seed", "starts", "nets", "name", *_OF_KERAS,
+)  # fmt: skip
 
 
 def check_order(formula: Any, data: Any, family: Any) -> None:

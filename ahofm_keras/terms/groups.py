@@ -68,7 +68,8 @@ class GroupReader:
 
     Attributes:
         constant: the link where all groups are 0, without the offset.
-        groups: add up to the rest of it.
+        groups: add up to the rest of it, but for opaque terms.
+        opaque: labels of terms that are no such products, by name.
     """
 
     def __init__(self, model: Any, variables: list[Variable]) -> None:
@@ -77,6 +78,7 @@ class GroupReader:
         self.known = variables_by_key(variables)
         self.variable_of = {place: i for i, v in enumerate(variables) for place in v.places}
         self.groups: list[Group] = []
+        self.opaque: dict[str, str] = {}
         bias = model.predictor.bias
         intercept = 0.0 if bias is None else float(np.asarray(bias))
         self.constant = model.shift + model.scale * intercept
@@ -85,6 +87,10 @@ class GroupReader:
         """Weights of a term's layer in Demmler-Reinsch coordinates."""
         values: np.ndarray = self.model.get_layer(name).coordinates(*index).astype(float)
         return values
+
+    def add_opaque(self, label: str, name: str) -> None:
+        """A term that readers show as a whole; its layer knows its variance over the training rows."""
+        self.opaque[name] = label
 
     def add_products(
         self,
