@@ -41,7 +41,9 @@ def read_array(values: Any, name: str) -> np.ndarray:
     if isinstance(values, pd.Series):
         values = list(values)
     if isinstance(values, list | tuple):
-        values = _stack([np.asarray(_checked(row, name, place)) for place, row in enumerate(values)], name)
+        values = _stack(
+            [np.asarray(_checked(row, name, place)) for place, row in enumerate(values)], name
+        )
     array = np.asarray(values)
     if array.ndim < 2:
         raise DataError(

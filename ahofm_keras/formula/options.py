@@ -301,7 +301,7 @@ def _name(value: Any) -> str | None:
 def _finish_deep(name: str, features: tuple[Expression, ...], options: Options) -> Options:
     if "net" not in options:
         raise OptionError(
-            f"`{name}()` needs a network: `{name}({', '.join(map(str, features))}, net=\"net\")`, given "
+            f'`{name}()` needs a network: `{name}({", ".join(map(str, features))}, net="net")`, given '
             'beside the data as `nets={"net": keras_model}`.'
         )
     return options

@@ -109,6 +109,8 @@ class OrthogonalComplement(keras.layers.Layer):
     def build(self, output_shape: Any, bases_shape: Any = None, columns_shape: Any = None) -> None:
         self.constant = self._add("constant", ())
         self.coefficients = self._add("coefficients", (self.size,))
+        # Of what is left, over the training rows.
+        self.mean = self._add("mean", ())
         self.variance = self._add("variance", ())
 
     def _add(self, name: str, shape: tuple[int, ...]) -> Any:

@@ -146,7 +146,11 @@ class _Rounds:
             verbose=0,
             epochs=self.epochs,
             monitor="deviance",
-            keras_arguments={**self.job.keras_arguments, "initial_epoch": self.epoch, "class_weight": None},
+            keras_arguments={
+                **self.job.keras_arguments,
+                "initial_epoch": self.epoch,
+                "class_weight": None,
+            },
         )
         with noting(silently=True):  # whether it ended by itself is said of all rounds together
             fit_adam(self._trainer, own, patience=_PATIENCE)

@@ -25,7 +25,7 @@ _PASSES = 2
 
 
 def orthogonalise(model: Any, job: FitJob) -> None:
-    """Give structured terms their share of all networks; learn the variance of what is left.
+    """Give structured terms their share of all networks; learn mean and variance of what is left.
 
     Args:
         model: of any number of predictors.
@@ -59,7 +59,7 @@ class _Projection:
         self._function = keras.Function(graph.encoded, wanted)
 
     def run(self) -> None:
-        """Project, move, and write the variance of the rest."""
+        """Project, move, and write what the rest is like."""
         layer = self.layer
         before = float(layer.constant), np.asarray(layer.coefficients).copy()
         for _ in range(_PASSES if layer.takes_out else 0):
@@ -75,7 +75,9 @@ class _Projection:
         for rest, _, weight in self._batches():
             total, sums = total + weight.sum(), sums + float(weight @ rest)
             squares += float(weight @ rest**2)
-        layer.variance.assign(max(squares / total - (sums / total) ** 2, 0.0))
+        mean = sums / total
+        layer.mean.assign(mean)
+        layer.variance.assign(max(squares / total - mean**2, 0.0))
 
     def _move(self, change: np.ndarray) -> None:
         """Add coefficients to those of the structured terms."""

@@ -102,7 +102,7 @@ class DeepTerm(Term):
         name = learning.name(spec.label)
         inputs, shapes = _fill(parts, network.inputs, asked, spec)
         wanted = spec.options.get("orthogonalize", True)
-        layer = learning.name(f"{spec.label}_net")
+        layer = learning.name(f"{spec.label} net")
         return cls(spec.label, name, asked, network.config, layer, inputs, shapes, wanted)
 
     def to_json(self) -> dict[str, Any]:
@@ -170,9 +170,10 @@ register_term(DeepTerm)
 
 
 def _learn_part(feature: Expression, learning: Learning, spec: TermSpec) -> NetPart:
+    rows = learning.columns[feature.arguments[0]] if feature.is_column else np.zeros(0)
+    if rows.ndim > 1:
+        return NetPart(feature, shape=rows.shape[1:])
     values = feature_values(feature, learning.columns, spec)
-    if feature.is_column and values.ndim > 1:
-        return NetPart(feature, shape=tuple(values.shape[1:]))
     if feature.is_category or values.dtype == object:
         levels = find_levels(feature, values, learning.coder.levels)
         if len(levels) < 2:
