@@ -41,9 +41,7 @@ def read_array(values: Any, name: str) -> np.ndarray:
     if isinstance(values, pd.Series):
         values = list(values)
     if isinstance(values, list | tuple):
-        values = _stack(
-            [np.asarray(_checked(row, name, place)) for place, row in enumerate(values)], name
-        )
+        values = _stack([_checked(row, name, place) for place, row in enumerate(values)], name)
     array = np.asarray(values)
     if array.ndim < 2:
         raise DataError(
@@ -59,7 +57,7 @@ def read_array(values: Any, name: str) -> np.ndarray:
         raise DataError(f"The arrays of column `{name}` are empty: their shape is {array.shape[1:]}.")
     exact = array.dtype.kind == "b" or array.dtype.itemsize <= _SHORT or array.dtype == np.float32
     array = array.astype(np.float32 if exact else np.float64, copy=False)
-    finite = np.isfinite(array.reshape(len(array), -1)).all(axis=1)
+    finite = np.isfinite(array).all(axis=tuple(range(1, array.ndim)))
     if not finite.all():
         count = int(np.sum(~finite))
         raise DataError(

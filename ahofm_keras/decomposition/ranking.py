@@ -76,10 +76,10 @@ def shares(model: AdditiveModel, data: Any = None, parameter: str | None = None)
             predictors have a choice.
 
     Returns:
-        One row per order and per network, and two for covariances, with `part`, `subsets` (how many have a share),
-        `share` and `share_rows`. Under the product of the training margins parts are uncorrelated, so
-        the shares of the orders sum to 1, with those of networks, whose variance is that over the
-        training rows. Over rows the variances of all parts need not, because
+        One row per order and per network, and two for covariances, with `part`, `subsets` (how many have
+        a share), `share` and `share_rows`. Under the product of the training margins parts are
+        uncorrelated, so the shares of the orders sum to 1, with those of networks, whose variance is
+        that over the training rows. Over rows the variances of all parts need not, because
         features are correlated: `share_rows` of an order is the sum over its parts of their variances,
         over that of the link without its offset, and what is missing to 1 are the covariances of parts
         of one order, and those of different orders.

@@ -11,7 +11,7 @@ from keras import ops
 
 from ahofm_keras.layers.basis import Functions
 from ahofm_keras.layers.inputs import RawColumns
-from ahofm_keras.layers.posterior import block_functions, count_rows, with_arrays, with_lists
+from ahofm_keras.layers.posterior import block_functions, with_arrays, with_lists
 from ahofm_keras.transforms import Expression, evaluate_expression
 
 Array = Any
@@ -23,8 +23,8 @@ class NetInput(RawColumns):
     """One input of a network: standardised columns side by side, or the arrays of one column.
 
     Args:
-        parts: in order, each a dict with `expression`; `levels` of a category, which has an indicator per
-            level; `centre` and `scale` of a number; `shape` of arrays, which go in as they are.
+        parts: in order, each a dict with `expression`; `levels` of a category, which has an indicator
+            per level; `centre` and `scale` of a number; `shape` of arrays, which go in as they are.
         shape: of a row of the input; () for a number.
 
     Call arguments:
@@ -68,6 +68,41 @@ class NetInput(RawColumns):
 
 
 @keras.saving.register_keras_serializable(package="ahofm_keras")
+class BlockColumns(keras.layers.Layer):
+    """Columns of the linear block that some terms have, X, in float64.
+
+    Args:
+        blocks: of the terms, as the posterior knows them (`Columns.describe`).
+
+    Call arguments:
+        bases: basis expansions, as `BasisExpansion` gives them.
+        columns: design columns of all terms `(n, C)`, or None.
+
+    Returns:
+        `(n, q)`, those of all blocks side by side.
+    """
+
+    def __init__(self, blocks: Sequence[Mapping[str, Any]], **kwargs: Any) -> None:
+        super().__init__(**{**kwargs, "autocast": False, "dtype": "float64"})
+        self.blocks = [with_arrays(block) for block in blocks]
+
+    def call(self, bases: Sequence[Functions], columns: Array = None) -> Array:
+        parts = [block_functions(block, bases, columns) for block in self.blocks]
+        return ops.transpose(ops.concatenate(parts, axis=0))
+
+    def compute_output_shape(self, bases_shape: Any, columns_shape: Any = None) -> tuple[Any, int]:
+        rows = bases_shape[0][0][2] if columns_shape is None else columns_shape[0]
+        return (rows, sum(block["size"] for block in self.blocks))
+
+    def compute_output_spec(self, bases: Sequence[Functions], columns: Array = None) -> Any:
+        rows = bases[0][0].shape[2] if columns is None else columns.shape[0]
+        return keras.KerasTensor((rows, sum(own["size"] for own in self.blocks)), dtype="float64")
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "blocks": [with_lists(block) for block in self.blocks]}
+
+
+@keras.saving.register_keras_serializable(package="ahofm_keras")
 class OrthogonalComplement(keras.layers.Layer):
     """A network's output less what structured terms can say too: U - constant - X b, in float64.
 
@@ -76,37 +111,22 @@ class OrthogonalComplement(keras.layers.Layer):
     post-hoc orthogonalization). So the prediction stays, and what the network adds is orthogonal to X.
 
     Args:
-        blocks: of the linear block, as the posterior knows them (`Columns.describe`); X has their
-            columns side by side.
+        size: number of columns of X.
         centred: whether a constant is taken out too.
 
     Call arguments:
         output: of the network, `(n, 1)`.
-        bases: basis expansions, as `BasisExpansion` gives them.
-        columns: design columns of all terms `(n, C)`, or None.
+        columns: X `(n, q)`, or None where there are none.
 
     Returns:
-        `(n, 1)`, float64.
+        `(n, 1)`.
     """
 
-    def __init__(
-        self, blocks: Sequence[Mapping[str, Any]] = (), centred: bool = True, **kwargs: Any
-    ) -> None:
+    def __init__(self, size: int = 0, centred: bool = True, **kwargs: Any) -> None:
         super().__init__(**{**kwargs, "autocast": False, "dtype": "float64"})
-        self.blocks = [with_arrays(block) for block in blocks]
-        self.centred = centred
+        self.size, self.centred = size, centred
 
-    @property
-    def size(self) -> int:
-        """Number of columns of X."""
-        return sum(block["size"] for block in self.blocks)
-
-    @property
-    def takes_out(self) -> bool:
-        """Whether anything is taken out."""
-        return bool(self.blocks) or self.centred
-
-    def build(self, output_shape: Any, bases_shape: Any = None, columns_shape: Any = None) -> None:
+    def build(self, output_shape: Any, columns_shape: Any = None) -> None:
         self.constant = self._add("constant", ())
         self.coefficients = self._add("coefficients", (self.size,))
         # Of what is left, over the training rows.
@@ -118,22 +138,17 @@ class OrthogonalComplement(keras.layers.Layer):
             name=name, shape=shape, initializer="zeros", trainable=False, dtype="float64"
         )
 
-    def design(self, bases: Sequence[Functions], columns: Array = None) -> Array:
-        """X of some rows, transposed, `(q, n)`."""
-        parts = [block_functions(block, bases, columns) for block in self.blocks]
-        return ops.concatenate(parts, axis=0) if parts else ops.zeros((0, count_rows(bases, columns)))
+    @property
+    def takes_out(self) -> bool:
+        """Whether anything is taken out."""
+        return self.size > 0 or self.centred
 
-    def call(self, output: Array, bases: Sequence[Functions] = (), columns: Array = None) -> Array:
-        found = ops.cast(ops.reshape(output, (-1,)), "float64") - self.constant
-        if self.blocks:
-            found = found - ops.matmul(self.coefficients, self.design(bases, columns))
-        return found[:, None]
+    def call(self, output: Array, columns: Array = None) -> Array:
+        found = ops.cast(ops.reshape(output, (-1, 1)), "float64") - self.constant
+        return found if columns is None else found - ops.matmul(columns, self.coefficients[:, None])
 
-    def compute_output_spec(
-        self, output: Array, bases: Sequence[Functions] = (), columns: Array = None
-    ) -> keras.KerasTensor:
-        return keras.KerasTensor((output.shape[0], 1), dtype="float64")
+    def compute_output_shape(self, output_shape: Any, columns_shape: Any = None) -> tuple[Any, int]:
+        return (output_shape[0], 1)
 
     def get_config(self) -> dict[str, Any]:
-        blocks = [with_lists(block) for block in self.blocks]
-        return {**super().get_config(), "blocks": blocks, "centred": self.centred}
+        return {**super().get_config(), "size": self.size, "centred": self.centred}

@@ -207,7 +207,7 @@ class Posterior(keras.layers.Layer):
 
     def _linear_variances(self, bases: Sequence[Functions], columns: Array) -> tuple[Array, Array]:
         """Of the linear block at the smoothing that it has, and what the choice of that adds."""
-        rows = count_rows(bases, columns)
+        rows = _rows(bases, columns)
         parts = [ops.ones((1, rows), dtype="float64")] if self.intercept else []
         parts += [block_functions(entry, bases, columns) for entry in self.linear]
         if not parts:
@@ -229,7 +229,7 @@ class Posterior(keras.layers.Layer):
         used = {place: groups for place, groups in enumerate(self.in_use) if groups}
         if not used:
             return []
-        rows, moments = count_rows(bases, None), {}
+        rows, moments = _rows(bases, None), {}
         users: dict[tuple[int, ...], list[tuple[int, int]]] = {}
         for place, groups in used.items():
             entry = self.interactions[place]
@@ -387,6 +387,5 @@ def _feature(bases: Sequence[Functions], where: Sequence[int]) -> Functions:
     return functions, ops.cast(values, "float64")
 
 
-def count_rows(bases: Sequence[Functions], columns: Array) -> Any:
-    """Their number n, from what there is of them."""
+def _rows(bases: Sequence[Functions], columns: Array) -> Any:
     return ops.shape(columns)[0] if columns is not None else ops.shape(bases[0][0])[2]

@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from ahofm_keras.errors import DataError, noting, warn
-from ahofm_keras.families import Family
+from ahofm_keras.families import Family, HalfDeviance
 from ahofm_keras.model.arguments import (
     check_callbacks,
     check_choice,
@@ -258,19 +258,26 @@ def pick_solver(model: Any, request: FitRequest) -> str:
 def _only_for_mini_batches(model: Any, request: FitRequest) -> list[str]:
     """What the user asked for that block solvers cannot do, in words."""
     arguments = {"batch_size": request.batch_size, "steps_per_epoch": request.steps_per_epoch}
+    opaque = opaque_term(model.design)
+    # Networks are trained by mini-batches, in turn with exact updates of all other terms.
+    in_turn = opaque is not None and len(model.design.predictors) == 1
     given = [
         f"{name} was given, which only mini-batches use"
         for name, value in arguments.items()
-        if value is not None
+        if value is not None and not in_turn
     ]
-    if model.own_compile:
+    if model.own_compile and not (in_turn and isinstance(model.loss, HalfDeviance)):
         given.append("compile() was given an optimizer or loss of its own, which only mini-batches use")
-    opaque = opaque_term(model.design)
     if opaque and model.family.nuisance:
         given.append(f"{opaque}, and the {model.family.name} family estimates a parameter on the side")
     if model.family.only_for_mini_batches:
         given.append(model.family.only_for_mini_batches)
-    frozen = [layer.name for layer in model.fitted_layers() if not layer.trainable]
+    networks = {name for term in model.design.terms for name in term.networks}
+    frozen = [
+        layer.name
+        for layer in model.fitted_layers()
+        if not (layer.trainable or (in_turn and layer.name in networks))
+    ]
     if frozen:
         given.append(f"layer {frozen[0]} is frozen (trainable=False), which only mini-batches heed")
     return given

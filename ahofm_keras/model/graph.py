@@ -18,6 +18,7 @@ from ahofm_keras.layers import (
     BasisExpansion,
     MeanResponse,
     Offset,
+    OrthogonalComplement,
     ParametricColumns,
     Positions,
     Posterior,
@@ -65,6 +66,9 @@ class TermInputs:
     Attributes:
         spans: the linear block of the predictor whose terms are connected.
         intercept: whether it has one.
+        complements: by the name of the term, what is left of a network, and the columns of structured
+            terms that it was projected on, or None.
+        free: gives a name that no other layer has.
     """
 
     def __init__(
@@ -75,10 +79,13 @@ class TermInputs:
         seed: int,
         starts: int = 1,
         encoded: Mapping[str, Sequence[Tensor]] | None = None,
+        free: Naming = str,
     ) -> None:
         self.encoded = encoded or {}
         self.spans: tuple[Span, ...] = ()
         self.intercept = True
+        self.complements: dict[str, tuple[OrthogonalComplement, Tensor | None]] = {}
+        self.free = free
         self.starts = starts
         self.bases = bases
         self.columns = columns
@@ -122,6 +129,8 @@ class Graph:
         predictors: the layers that hold the intercepts, by parameter of the family.
         bases: basis expansions, and where each feature stands among them.
         columns: design columns of the linear terms, or None.
+        complements: of the networks, by the name of the term, with the columns of structured terms that
+            they are projected on, or None.
     """
 
     inputs: dict[str, Tensor]
@@ -134,6 +143,7 @@ class Graph:
     predictors: dict[str, Predictor]
     bases: Bases
     columns: Tensor | None
+    complements: dict[str, tuple[OrthogonalComplement, Tensor | None]]
 
     @property
     def link(self) -> Tensor:
@@ -174,7 +184,7 @@ def build_graph(
     bases = _expand_bases(design, inputs, encoders, free)
     columns = _design_columns(design, inputs, encoders, free)
     encoded = _encode_own(design, inputs, encoders, free)
-    sources = TermInputs(bases, columns, design.sources, seed, starts, encoded)
+    sources = TermInputs(bases, columns, design.sources, seed, starts, encoded, free)
     contributions: dict[str, Tensor] = {}
     limits: dict[str, tuple[RangeLimit, Tensor]] = {}
     predictors: dict[str, Predictor] = {}
@@ -204,8 +214,9 @@ def build_graph(
     if len(links) > 1 or family.labelled:
         mean = MeanResponse(family, name=free("mean_response"))(response)
     return Graph(
-        inputs, encoders, contributions, limits, links, response, mean, predictors, bases, columns
-    )
+        inputs, encoders, contributions, limits, links, response, mean, predictors, bases, columns,
+        sources.complements,
+    )  # fmt: skip
 
 
 def layer_suffixes(design: Design) -> dict[str, str]:

@@ -125,6 +125,12 @@ class Outputs:
         total = keras.ops.sum(keras.ops.concatenate(found, axis=1), axis=1)
         return {"opaque": self._in_units(total, parameter)}
 
+    def complement(self, name: str) -> dict[str, Any]:
+        """What is left of a network, and the columns that it was projected on, by the term's name."""
+        _, columns = self._graph.complements[name]
+        rest = {"rest": self._graph.contributions[name][:, 0]}
+        return rest if columns is None else {**rest, "X": columns}
+
     def _in_units(self, tensor: Any, parameter: str | None = None) -> Any:
         """From the model's own scale to units of the link; reads the weight whenever it is computed."""
         graph = self._graph

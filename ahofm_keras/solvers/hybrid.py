@@ -30,8 +30,6 @@ _TOLERANCE = 1e-3
 # Epochs of all rounds together, and those without a gain after which a round ends.
 _EPOCHS = 1000
 _PATIENCE = 20
-# Keras' own rate: networks are deeper than the terms that Adam trains ten times as fast here.
-_LEARNING_RATE = 1e-3
 
 
 def fit_hybrid(model: Any, job: FitJob) -> Outcome:
@@ -174,7 +172,7 @@ class _Trainer(keras.Model):
 
     @classmethod
     def of(cls, model: Any) -> Any:
-        """That of a model, compiled."""
+        """That of a model, compiled with an optimizer like the model's."""
         graph, scale = model._graph, model.scale
         (opaque,) = (layout.opaque for layout in model.design.layout.values())
         rest = keras.Input(shape=(), dtype="float64", name="rest_of_the_predictor")
@@ -183,7 +181,7 @@ class _Trainer(keras.Model):
         family = model.family
         trainer = cls([*graph.encoded, rest], family.inverse_link(eta, keras.ops), name="networks")
         trainer.compile(
-            optimizer=keras.optimizers.Adam(_LEARNING_RATE),
+            optimizer=type(model.optimizer).from_config(model.optimizer.get_config()),
             loss=HalfDeviance(family, model.predictor.dispersion_unit),
             weighted_metrics=[Deviance(family)],
             jit_compile=model.jit_compile,

@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import keras
 import numpy as np
 
 from ahofm_keras.solvers.job import FitJob, Rows
 from ahofm_keras.terms import Span
 
 _BATCH_ROWS = 8192
-# Directions of X that vary less than this share of the one that varies most, in variance: rounding of
-# columns that depend on each other.
-_NO_DIRECTION = 1e-12
+# Directions of X that vary less than this share of the one that varies most, in variance, of columns
+# that depend on each other: coefficients along them would be so large that float32 lost the prediction.
+_NO_DIRECTION = 1e-9
 # Regressions, each of what the one before left: the second takes out what rounding of sums left in.
 _PASSES = 2
 
@@ -32,9 +31,9 @@ def orthogonalise(model: Any, job: FitJob) -> None:
         job: of the fit, on rows in memory or a dataset.
     """
     for name, layout in model.design.layout.items():
-        for term in (term for term in layout.opaque if term.has_complement):
+        for term in (term for term in layout.opaque if term.name in model._graph.complements):
             shared = [s for s in layout.spans if term.takes_out(s.term, model.design.features)]
-            _Projection(model, job, name, model.get_layer(term.name), shared).run()
+            _Projection(model, job, name, term.name, shared).run()
 
 
 class _Projection:
@@ -44,19 +43,16 @@ class _Projection:
         model: of the network.
         job: with the training rows.
         parameter: of the predictor.
-        layer: an `OrthogonalComplement`.
+        name: of the term, whose layer is an `OrthogonalComplement`.
         spans: of the structured terms, in the order of its blocks.
     """
 
     def __init__(
-        self, model: Any, job: FitJob, parameter: str, layer: Any, spans: Sequence[Span]
+        self, model: Any, job: FitJob, parameter: str, name: str, spans: Sequence[Span]
     ) -> None:
-        self.model, self.job, self.layer, self.spans = model, job, layer, spans
+        self.model, self.job, self.name, self.spans = model, job, name, spans
+        self.layer, _ = model._graph.complements[name]
         self.predictor = model.predictors[parameter]
-        graph = model._graph
-        columns = {} if graph.columns is None else {"columns": graph.columns}
-        wanted = {"rest": layer.output, "bases": graph.bases.tensors, **columns}
-        self._function = keras.Function(graph.encoded, wanted)
 
     def run(self) -> None:
         """Project, move, and write what the rest is like."""
@@ -105,11 +101,11 @@ class _Projection:
     def _batches(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """The rest, X transposed, and weights of all training rows."""
         for encoded, weight in _training_batches(self.job):
-            found = self._function(encoded)
-            rest = np.asarray(found["rest"], float)[:, 0]
-            X = np.asarray(self.layer.design(found["bases"], found.get("columns")), float)
+            found = self.model._outputs.run("complement", [encoded], self.name)
+            rest = found["rest"]
+            X = found["X"].T if self.layer.size else np.zeros((0, len(rest)))
             if self.layer.centred:
-                X = np.concatenate([np.ones((1, len(rest))), X.reshape(-1, len(rest))])
+                X = np.concatenate([np.ones((1, len(rest))), X])
             yield rest, X, np.ones(len(rest)) if weight is None else weight
 
 

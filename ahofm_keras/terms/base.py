@@ -46,7 +46,6 @@ class Term:
     word: ClassVar[str]  # for tables
     calls: ClassVar[Mapping[str, TermCall]] = {}  # how a formula calls it
     has_small_bases: ClassVar[bool] = False  # bases of its own, because their sizes multiply
-    has_complement: ClassVar[bool] = False  # its layer is an `OrthogonalComplement`
     label: str
     name: str
 

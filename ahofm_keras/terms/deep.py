@@ -12,7 +12,7 @@ from keras import ops
 from ahofm_keras.errors import did_you_mean
 from ahofm_keras.formula import TermCall, TermSpec
 from ahofm_keras.formula.options import calls_of
-from ahofm_keras.layers import NetInput, OrthogonalComplement
+from ahofm_keras.layers import BlockColumns, NetInput, OrthogonalComplement
 from ahofm_keras.terms.base import Tensor, Term, as_tuple, register_term
 from ahofm_keras.terms.features import Feature, constant_column, feature_values, find_levels
 from ahofm_keras.terms.groups import GroupReader
@@ -78,7 +78,6 @@ class DeepTerm(Term):
 
     kind: ClassVar[str] = "deep"
     word: ClassVar[str] = "network"
-    has_complement: ClassVar[bool] = True
     calls: ClassVar[Mapping[str, TermCall]] = calls_of("deep")
     net: str
     config: str
@@ -151,10 +150,16 @@ class DeepTerm(Term):
             for span in inputs.spans
             if self.takes_out(span.term, inputs.sources.features)
         ]
-        complement = OrthogonalComplement(
-            blocks, bool(self.orthogonalize) and inputs.intercept, name=self.name
-        )
-        return complement(output, inputs.bases.tensors if blocks else [], inputs.columns)
+        columns = None
+        if blocks:
+            columns = BlockColumns(blocks, name=inputs.free(f"{self.name}_columns"))(
+                inputs.bases.tensors, inputs.columns
+            )
+        centred = bool(self.orthogonalize) and inputs.intercept
+        size = sum(block["size"] for block in blocks)
+        complement = OrthogonalComplement(size, centred, name=self.name)
+        inputs.complements[self.name] = complement, columns
+        return complement(output, columns)
 
     def takes_out(self, term: Term, features: Sequence[Feature]) -> bool:
         if self.orthogonalize == ALL:
