@@ -91,20 +91,22 @@ class _Rounds:
         """All rounds; the best one is kept. Whether they converged."""
         self._fit_structured()
         self._keep_if_better()
+        converged = False
         for _ in range(_ROUNDS):
             if self.epoch >= self.epochs:
-                return False
+                break
             before = self.best
             self._train_networks()
+            stopped = bool(self.model.stop_training)
             self._fit_structured()
+            self.model.stop_training = stopped
             kept = self._keep_if_better()
-            if self.model.stop_training or not kept or before - self.best <= _TOLERANCE * abs(before):
+            if stopped or not kept or before - self.best <= _TOLERANCE * abs(before):
+                converged = stopped or self.epoch < self.epochs
                 break
-        else:
-            return False
         if self._measure() > self.best:
             self.model.set_weights(self._weights)
-        return self.epoch < self.epochs or bool(self.model.stop_training)
+        return converged
 
     def _keep_if_better(self) -> bool:
         deviance = self._measure()

@@ -183,6 +183,14 @@ class Term:
         return False
 
     @property
+    def axis(self) -> Any | None:
+        """What a term that cannot be taken apart is a function of, where that is one column.
+
+        It has the `expression`, and its `levels`, or its `low` and `high` end in training.
+        """
+        return None
+
+    @property
     def line(self) -> Expression | None:
         """The expression that it is a straight line of."""
         return None

@@ -32,6 +32,7 @@ class NetPart:
         expression: of raw columns.
         levels: of a category, which has an indicator per level.
         centre, scale: a number is standardised by.
+        low, high: ends of its training range.
         shape: of arrays, which go in as they are; () of all others.
     """
 
@@ -39,6 +40,8 @@ class NetPart:
     levels: tuple[Any, ...] = ()
     centre: float = 0.0
     scale: float = 1.0
+    low: float = 0.0
+    high: float = 0.0
     shape: tuple[int, ...] = ()
 
     @property
@@ -167,6 +170,14 @@ class DeepTerm(Term):
         own = {name for part in self.parts for name in part.expression.columns()}
         return bool(self.orthogonalize) and bool(own & term.raw_columns(features))
 
+    @property
+    def axis(self) -> NetPart | None:
+        parts = self.parts
+        if len(parts) > 1 or parts[0].shape:
+            return None
+        inner = parts[0].expression
+        return parts[0] if inner.is_column or inner.is_category else None
+
     def add_groups(self, reader: GroupReader) -> None:
         reader.add_opaque(self.label, self.name)
 
@@ -188,7 +199,8 @@ def _learn_part(feature: Expression, learning: Learning, spec: TermSpec) -> NetP
     if np.ptp(numbers) == 0:
         raise constant_column(feature, spec)
     learned = learn_expression(feature, learning.columns)
-    return NetPart(learned, (), float(numbers.mean()), float(numbers.std()))
+    centre, spread = float(numbers.mean()), float(numbers.std())
+    return NetPart(learned, (), centre, spread, float(numbers.min()), float(numbers.max()))
 
 
 def _fill(
