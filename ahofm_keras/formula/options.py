@@ -60,6 +60,7 @@ class TermCall:
             `OptionError` where they do not go together.
         hint: what a user may have meant who gave another number of features.
         each: whether a `.` among the features stands for one call per column, and not for all of them.
+        takes_arrays: whether rows of its features may be arrays, such as images.
     """
 
     kind: str
@@ -69,6 +70,7 @@ class TermCall:
     finish: Callable[[str, tuple[Expression, ...], Options], Options] | None = None
     hint: str = ""
     each: bool = False
+    takes_arrays: bool = False
 
 
 def column_option(value: Any) -> str | None:
@@ -386,6 +388,19 @@ def _of_feature(value: Any, feature: Expression) -> Any:
     return value.get(feature_name(feature)) if isinstance(value, dict) else value
 
 
+def _name(value: Any) -> str | None:
+    return None if isinstance(value, str) and value else 'the name of a network, e.g. "net"'
+
+
+def _finish_deep(name: str, features: tuple[Expression, ...], options: Options) -> Options:
+    if "net" not in options:
+        raise OptionError(
+            f'`{name}()` needs a network: `{name}({", ".join(map(str, features))}, net="net")`, given '
+            'beside the data as `nets={"net": keras_model}`.'
+        )
+    return options
+
+
 _SURFACES = " A surface is written `te(x1, x2)` or `ti(x1, x2)`, many interactions `ahofm(x1, x2, x3)`."
 _ONE_FEATURE = " A smooth of one feature is written `s(x)`."
 
@@ -414,6 +429,13 @@ TERM_CALLS: dict[str, TermCall] = {
     "afm": TermCall("ahofm", (2, None), _AFM, {"D": 2}, _finish_interaction),
     "hofm": TermCall("hofm", (2, None), {**_ORDERS, **_FM}, {}, _finish_interaction),
     "fm": TermCall("hofm", (2, None), _FM, {"D": 2}, _finish_interaction),
+    "deep": TermCall(
+        "deep",
+        (1, None),
+        {"net": _name, "orthogonalize": _one_of(True, False, "all")},
+        finish=_finish_deep,
+        takes_arrays=True,
+    ),
     "offset": TermCall("offset", (1, 1), each=True),
 }
 

@@ -18,7 +18,7 @@ Entry = Mapping[str, Any]
 _ARRAYS = ("transforms", "means")
 
 
-def term_functions(
+def block_functions(
     entry: Entry, bases: Sequence[Functions], columns: Array, dtype: str = "float64"
 ) -> Array:
     """The columns of a term in the linear block, `(q, n)`.
@@ -45,7 +45,7 @@ def inner_functions(
     entry: Entry, bases: Sequence[Functions], columns: Array, dtype: str = "float64"
 ) -> Array:
     """What is multiplied, the constant first where it is among it, `(R, n)`."""
-    own = term_functions(entry["inner"], bases, columns, dtype)
+    own = block_functions(entry["inner"], bases, columns, dtype)
     return with_constant(own, ops) if entry["constant"] else own
 
 

@@ -12,9 +12,9 @@ from keras import ops
 from ahofm_keras.layers.basis import Functions, combine, one_feature
 from ahofm_keras.layers.factor_covariances import evaluate_bands, factor_shapes
 from ahofm_keras.layers.linear_functions import (
+    block_functions,
     feature_functions,
     inner_functions,
-    term_functions,
     with_arrays,
     with_lists,
 )
@@ -41,7 +41,7 @@ class Posterior(keras.layers.Layer):
         intercept: whether there is one.
         linear: for each term of the linear block a dict with `size`, its number of coefficients, and
             `lambdas`, the number of its smoothing parameters; and either `columns`, where its design
-            columns start and stop, or what `term_functions` takes; for a random effect also
+            columns start and stop, or what `block_functions` takes; for a random effect also
             `eigenvalues` of its penalty, or `new_level`, the penalties of the functions of one level.
         interactions: for each order of each interaction term a dict with `order`, `rank` of a group,
             `features`, `transforms`, `lambdas` (number of smoothing parameters of a factor beside tau),
@@ -230,7 +230,7 @@ class Posterior(keras.layers.Layer):
         """Of the linear block at the smoothing that it has, and what the choice of that adds."""
         rows = _rows(bases, columns)
         parts = [ops.ones((1, rows), dtype="float64")] if self.intercept else []
-        parts += [term_functions(entry, bases, columns) for entry in self.linear]
+        parts += [block_functions(entry, bases, columns) for entry in self.linear]
         if not parts:
             nothing = ops.zeros((rows,), dtype="float64")
             return nothing, nothing

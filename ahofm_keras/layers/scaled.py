@@ -27,7 +27,7 @@ class Scaled(keras.layers.Layer):
     """sum_rk w_rk u_r(x) v_k(z): functions u of a term times functions v of a number or category.
 
     Args:
-        entry: what `term_functions` takes of it.
+        entry: what `block_functions` takes of it.
         penalty: `(R K,)`, of the square of each coefficient.
         uses_columns: whether the term has design columns.
 

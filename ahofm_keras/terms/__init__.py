@@ -4,6 +4,7 @@ Other modules ask terms, `Design.layout` and `Design.sources`; none names the cl
 """
 
 from ahofm_keras.terms import (  # noqa: F401, each registers
+    deep,
     interaction,
     linear,
     offset,
@@ -19,6 +20,7 @@ from ahofm_keras.terms.features import Feature
 from ahofm_keras.terms.groups import Group, GroupReader
 from ahofm_keras.terms.layout import MEAN, Layout, PredictorLayout, Span
 from ahofm_keras.terms.margins import Margin, Margins, cell_of
+from ahofm_keras.terms.networks import Network, read_networks
 from ahofm_keras.terms.variables import Product, Variable, split_column, variables_by_key
 
 __all__ = [
@@ -34,6 +36,7 @@ __all__ = [
     "Layout",
     "Margin",
     "Margins",
+    "Network",
     "Predictor",
     "PredictorLayout",
     "Product",
@@ -44,6 +47,7 @@ __all__ = [
     "Variable",
     "cell_of",
     "fit_terms",
+    "read_networks",
     "register_term",
     "split_column",
     "variables_by_key",

@@ -12,6 +12,7 @@ from ahofm_keras.formula import Formula, TermSpec
 from ahofm_keras.formula.margins import KNOT_OPTIONS
 from ahofm_keras.terms.features import FeaturePool, Request
 from ahofm_keras.terms.linear_coding import LinearCoder
+from ahofm_keras.terms.networks import Network
 from ahofm_keras.terms.smoothing import Smoother
 from ahofm_keras.terms.term_options import basis_form
 from ahofm_keras.transforms import Expression
@@ -33,6 +34,7 @@ class Shared:
         reach: degrees of freedom that the basis of each feature must be able to reach, by feature and
             whether it is a margin of a tensor product.
         ordered: columns of categories whose order means something.
+        networks: that terms may be, by name.
     """
 
     def __init__(
@@ -43,9 +45,11 @@ class Shared:
         extrapolation: str,
         reach: dict[tuple[Expression, bool], float],
         ordered: Collection[str] = (),
+        networks: Mapping[str, Network] | None = None,
     ) -> None:
         self.columns = columns
         self.ordered = ordered
+        self.networks = networks or {}
         self.levels = levels
         sharing = sum(not is_margin for _, is_margin in reach)
         self.pool = FeaturePool(columns, levels, extrapolation, sharing)
@@ -67,6 +71,7 @@ class Learning:
         columns: raw training columns.
         pool: features, each learned once.
         smoother: degrees of freedom -> lambda.
+        networks: that terms may be, by name.
         coder: of linear terms, one after another.
         reach: degrees of freedom that the basis of each feature must be able to reach, by feature and
             whether it is a margin of a tensor product.
@@ -84,6 +89,7 @@ class Learning:
         self.smoother = shared.smoother
         self.levels, self.ordered = shared.levels, shared.ordered
         self.multiplied: set[Expression] = set()
+        self.networks = shared.networks
         self.reach = shared.reach
         self.coder = LinearCoder(shared.columns, shared.levels, formula.intercept)
         self.main_effects: set[Expression] = set()
