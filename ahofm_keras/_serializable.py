@@ -15,9 +15,9 @@ from typing import Any
 PACKAGE = "ahofm_keras"
 CLASSES = (
     "AdditiveModel", "BasisExpansion", "BlockColumns", "ClassLabel", "Deviance", "FactorStart",
-    "FactorizedInteraction", "HalfDeviance", "Linear", "MeanResponse", "NetInput", "Offset",
-    "OrthogonalComplement", "ParametricColumns", "Positions", "Posterior", "Predictor",
-    "QuadraticPenalty", "RangeLimit", "Response", "Smooth", "TensorProduct",
+    "FactorizedInteraction", "HalfDeviance", "Linear", "MeanResponse", "NetInput", "NonNegative",
+    "Offset", "OrthogonalComplement", "ParametricColumns", "Positions", "Posterior", "Predictor",
+    "QuadraticPenalty", "RangeLimit", "Response", "ShapedSmooth", "Smooth", "TensorProduct",
 )  # fmt: skip
 
 

@@ -275,8 +275,12 @@ class Parts:
 
     @property
     def total_variance(self) -> float:
-        """Variance of the link over the product of the margins, and of opaque terms over the rows."""
-        return sum(self.variance_by_order.values()) + sum(own.variance for own in self.opaque)
+        """Variance of the link over the product of the margins, and of opaque terms over the rows.
+
+        0 where all terms were switched off.
+        """
+        total = sum(self.variance_by_order.values()) + sum(own.variance for own in self.opaque)
+        return total if total > NOTHING * self.model.scale**2 else 0.0
 
 
 def readable(model: Any, parameter: str | None = None) -> Any:

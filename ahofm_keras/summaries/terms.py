@@ -24,6 +24,7 @@ _BY_MARGIN = tuple(f"{name}_by_margin" for name in ("k", "df", "lambda_asked", "
 
 COLUMNS = (
     "kind",
+    "shape",
     "order",
     "k_min",
     "k_max",
@@ -78,7 +79,7 @@ class TermRows:
         whole = ["order", "k_min", "k_max", "factors", "factors_asked", "features", "features_asked"]
         whole.append("atoms")
         kinds: dict[str, Any] = dict.fromkeys(whole, "Int64")
-        kinds |= {"kind": object, "pruned": bool} | dict.fromkeys(_BY_MARGIN, object)
+        kinds |= {"kind": object, "shape": object, "pruned": bool} | dict.fromkeys(_BY_MARGIN, object)
         return frame.astype(kinds | {c: float for c in COLUMNS if c not in kinds})
 
     def _rows(self, term: Term) -> dict[str, Row]:
@@ -122,6 +123,7 @@ class TermRows:
         term, block, where = span
         row: Row = {
             "kind": term.word,
+            "shape": block.shape or None,
             "order": block.order,
             **_by_margin("k", [feature.basis.splines for feature in block.features]),
             **_by_margin("df", block.df),

@@ -32,6 +32,7 @@ from ahofm_keras.layers import (
     Predictor,
     RangeLimit,
     Response,
+    ShapedSmooth,
     Smooth,
     TensorProduct,
 )
@@ -189,6 +190,12 @@ CASES = {
         ),
         _bases,
     ),
+    "ShapedSmooth": Case(
+        lambda **options: ShapedSmooth(
+            1, CUBIC.transform, CUBIC.eigenvalues, 2.5, shape="concave", **options
+        ),
+        lambda dtype: (_functions(2, 4, 7, dtype),),
+    ),
     "TensorProduct": Case(
         lambda **options: TensorProduct(
             [(0, 1), (1, 0), (0, 0)],
@@ -254,7 +261,7 @@ CASES = {
     ),
 }
 # Layers with weights that a fit sets.
-LEARNED = ("Smooth", "TensorProduct", "FactorizedInteraction", "Linear", "Predictor")
+LEARNED = ("Smooth", "ShapedSmooth", "TensorProduct", "FactorizedInteraction", "Linear", "Predictor")
 every_layer = pytest.mark.parametrize("name", CASES)
 
 
@@ -361,7 +368,7 @@ def test_a_graph_of_any_number_of_rows_gives_the_same_outputs(name: str) -> None
     layer = case.make(dtype="float32")
     wanted = layer(*inputs)
     rows_last = name in (
-        "Smooth", "TensorProduct", "FactorizedInteraction", "Posterior", "BlockColumns"
+        "Smooth", "ShapedSmooth", "TensorProduct", "FactorizedInteraction", "Posterior", "BlockColumns",
     )  # fmt: skip
 
     def placeholder(tensor: Any) -> Any:
