@@ -277,8 +277,8 @@ def _notes(sections: Sequence[Section], figures: Figures) -> list[str]:
         notes.append(text + ".")
     if figures["networks"]:
         notes.append(
-            "edf, standard errors and p-values are those of the other terms, given the networks: there is "
-            "no AIC."
+            "edf, standard errors and p-values are those of the other terms, given the networks: there "
+            "is no AIC."
         )
     if terms["pruned"].any():
         notes.append("pruned: the fit switched the term off, the data does not ask for it.")
