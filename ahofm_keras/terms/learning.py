@@ -122,6 +122,7 @@ class Learning:
             degree=degree,
             difference=difference,
             atoms=asked_atoms(kind, degree, options.get("atoms", DEFAULT_ATOMS)),
+            through=options.get("pc"),
         )
 
     def own_smooth(self, feature: Expression) -> TermSpec | None:
