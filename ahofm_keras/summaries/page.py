@@ -65,11 +65,13 @@ def page_html(sections: Sequence[Section], figures: Figures) -> str:
 
 def _head(section: Section, figures: Figures) -> str:
     link = f"({section.link})" if section.parameter is None else ""
-    return f"{figures['family']}{link}, n = {_known(figures['rows'], ',')}"
+    classes = (" < " if figures["ordered"] else ", ").join(figures["classes"])
+    told = f", classes {classes}" if classes else ""
+    return f"{figures['family']}{link}, n = {_known(figures['rows'], ',')}{told}"
 
 
 def _title(section: Section) -> str:
-    return f"{section.parameter} ({section.link} link)"
+    return f"{section.parameter} ({section.link})"
 
 
 def _rule(section: Section) -> str:
