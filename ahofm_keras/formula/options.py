@@ -58,6 +58,7 @@ class TermCall:
         finish: `(name, features, options) -> options` as the term wants to have them; raises an
             `OptionError` where they do not go together.
         hint: what a user may have meant who gave another number of features.
+        takes_arrays: whether rows of its features may be arrays, such as images.
     """
 
     kind: str
@@ -66,6 +67,7 @@ class TermCall:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     finish: Callable[[str, tuple[Expression, ...], Options], Options] | None = None
     hint: str = ""
+    takes_arrays: bool = False
 
 
 def _is_number(value: Any) -> bool:
@@ -328,6 +330,19 @@ def _of_feature(value: Any, feature: Expression) -> Any:
     return value.get(feature_name(feature)) if isinstance(value, dict) else value
 
 
+def _name(value: Any) -> str | None:
+    return None if isinstance(value, str) and value else 'the name of a network, e.g. "net"'
+
+
+def _finish_deep(name: str, features: tuple[Expression, ...], options: Options) -> Options:
+    if "net" not in options:
+        raise OptionError(
+            f'`{name}()` needs a network: `{name}({", ".join(map(str, features))}, net="net")`, given '
+            'beside the data as `nets={"net": keras_model}`.'
+        )
+    return options
+
+
 _SURFACES = " A surface is written `te(x1, x2)` or `ti(x1, x2)`, many interactions `ahofm(x1, x2, x3)`."
 _ONE_FEATURE = " A smooth of one feature is written `s(x)`."
 
@@ -355,6 +370,13 @@ TERM_CALLS: dict[str, TermCall] = {
     "afm": TermCall("ahofm", (2, None), _AFM, {"D": 2}, _finish_interaction),
     "hofm": TermCall("hofm", (2, None), {**_ORDERS, **_FM}, {}, _finish_interaction),
     "fm": TermCall("hofm", (2, None), _FM, {"D": 2}, _finish_interaction),
+    "deep": TermCall(
+        "deep",
+        (1, None),
+        {"net": _name, "orthogonalize": _one_of(True, False, "all")},
+        finish=_finish_deep,
+        takes_arrays=True,
+    ),
     "offset": TermCall("offset", (1, 1)),
 }
 
