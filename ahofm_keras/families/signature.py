@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ahofm_keras.errors import DataError, did_you_mean
+from ahofm_keras.errors import DataError, did_you_mean, nearest
 from ahofm_keras.families.links import LINKS, Link
 from ahofm_keras.families.meanings import meaning_of
 
@@ -55,10 +55,7 @@ class Signature:
         for name, own_link in given.items():
             parameter = self.own_parameter(name)
             if parameter is None:
-                raise DataError(
-                    f"The {self.name} family has no parameter {name!r}."
-                    f"{did_you_mean(str(name), self.links)} It has: {listed(self.links)}."
-                )
+                raise self.no_parameter(name, self.links)
             if parameter in chosen:
                 raise DataError(
                     f"The parameter `{parameter}` of the {self.name} family has two links: "
@@ -130,6 +127,16 @@ class Signature:
     def own_parameter(self, name: str) -> str | None:
         """The family's own name of a parameter, which other packages may call otherwise."""
         return name if name in self.links else self.aliases.get(name)
+
+    def no_parameter(self, name: Any, known: Iterable[str], owner: str | None = None) -> DataError:
+        """The error for a name that is none of the known parameters, nor what others call one."""
+        names = list(known)
+        others = {other: own for other, own in self.aliases.items() if own in names}
+        meant = nearest(str(name), [*names, *others])
+        here = f", which is `{others[meant]}` here" if meant in others else ""
+        hint = "" if meant is None else f" Did you mean `{meant}`{here}?"
+        owner = owner or f"The {self.name} family"
+        return DataError(f"{owner} has no parameter {name!r}.{hint} It has: {listed(names)}.")
 
     def meaning(self, parameter: str) -> str:
         """What a parameter is, in words."""

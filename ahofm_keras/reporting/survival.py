@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ahofm_keras.families.baseline import EVENT, STOP, Baseline, breslow
+from ahofm_keras.families.baseline import EVENT, STOP, Baseline, baseline_hazard
 from ahofm_keras.families.cox import Cox
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.nuisance import bound_family
@@ -67,7 +67,7 @@ def _groups(rows: KnownRows, known: Baseline, times: np.ndarray) -> list[Json]:
         y = rows.y[own]
         if not len(own) or not np.any(y[:, EVENT] > 0):
             continue
-        observed = breslow(y, np.ones(len(own)), weight[own])
+        observed = baseline_hazard(y, np.ones(len(own)), weight[own])
         seen = times <= y[:, STOP].max()
         curves = np.exp(-np.exp(ratio[own])[:, None] * known.at(times))
         found.append(
