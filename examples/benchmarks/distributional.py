@@ -16,7 +16,6 @@ number of trees chosen in the same way.
 from __future__ import annotations
 
 import argparse
-from functools import partial
 from pathlib import Path
 
 from comparison.command import (
@@ -71,8 +70,9 @@ def main(given: list[str] | None = None) -> None:
     results = compute(arguments, Path(__file__), all_cells(arguments, arguments.sets))
     tables = Tables(results, arguments.sets, arguments.peers, arguments.seeds)
     if arguments.markdown:  # for a page, which need not say what was never tried
-        peers = [own for own in arguments.peers if any(map(partial(tables.figures, own), arguments.sets))]
-        sets = [name for name in arguments.sets if any(tables.figures(own, name) for own in peers)]
+        sets, peers = arguments.sets, arguments.peers
+        peers = [own for own in peers if any(tables.figures(own, name) for name in sets)]
+        sets = [name for name in sets if any(tables.figures(own, name) for own in peers)]
         tables = Tables(results, sets, peers, arguments.seeds)
     print(render(tables, arguments.markdown))
 
