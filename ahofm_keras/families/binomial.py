@@ -42,6 +42,9 @@ class Binomial(Bernoulli):
         super().__init__(link)
         self.trials = trials
 
+    def of_rows(self, rows: np.ndarray) -> Binomial:
+        return self if self.trials is None else self.for_trials(np.asarray(self.trials)[rows])
+
     def for_trials(self, trials: np.ndarray) -> Binomial:
         """The family of numbers of successes."""
         return type(self)(self.link, trials=trials)
