@@ -163,7 +163,8 @@ class ParameterView(ReadingMethods, Units):
     def start_at(self, step: float) -> None:
         """Move the start by a step of the link."""
         layer = self.predictor
-        assert isinstance(self.family, Conditional) and layer.bias is not None
+        assert isinstance(self.family, Conditional)
+        assert layer.bias is not None
         link = self.model.family.parameters[self.name]
         self.family.start_value = float(link.inverse(np.asarray(float(layer.shift) + step), np))
         layer.bias.assign(step / float(layer.scale))
