@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ahofm_keras.terms.blocks import Columns, InteractionOrder, Sources
     from ahofm_keras.terms.features import Feature
     from ahofm_keras.terms.groups import GroupReader
+    from ahofm_keras.terms.layout import Span
     from ahofm_keras.terms.learning import Learning
     from ahofm_keras.terms.parametric import Factor, Parametric
 
@@ -148,11 +149,11 @@ class Term:
         """Names of the term's columns in `predict(type="terms")`."""
         return (self.label,)
 
-    def takes_out(self, term: Term, features: Sequence[Feature]) -> bool:
+    def takes_out(self, span: Span, features: Sequence[Feature]) -> bool:
         """Whether it leaves to another term of its predictor what that can say too.
 
         Args:
-            term: with coefficients in the linear block.
+            span: of that term in the linear block.
             features: of the design.
         """
         return False
