@@ -16,7 +16,8 @@ PACKAGE = "ahofm_keras"
 CLASSES = (
     "AdditiveModel", "BasisExpansion", "ClassLabel", "Deviance", "FactorStart", "FactorizedInteraction",
     "HalfDeviance", "Linear", "MeanResponse", "Offset", "ParametricColumns", "Positions", "Posterior",
-    "Predictor", "QuadraticPenalty", "RangeLimit", "Response", "Smooth", "TensorProduct",
+    "Predictor", "QuadraticPenalty", "RangeLimit", "Response", "Smooth", "SparseLinear",
+    "TensorProduct",
 )  # fmt: skip
 
 

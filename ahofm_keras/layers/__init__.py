@@ -8,6 +8,7 @@ from ahofm_keras.layers.linear import Linear
 from ahofm_keras.layers.posterior import Posterior
 from ahofm_keras.layers.predictor import ClassLabel, MeanResponse, Predictor, Response
 from ahofm_keras.layers.smooth import Smooth
+from ahofm_keras.layers.sparse import SparseLinear
 from ahofm_keras.layers.tensors import TensorProduct
 
 __all__ = [
@@ -24,5 +25,6 @@ __all__ = [
     "RangeLimit",
     "Response",
     "Smooth",
+    "SparseLinear",
     "TensorProduct",
 ]

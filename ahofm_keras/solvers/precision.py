@@ -50,6 +50,14 @@ class Precision:
             solved[own] = self.scale[own] * lapack.dpotrs(self.factor, scaled, lower=0)[0]
         return solved
 
+    def solve_columns(self, rhs: np.ndarray) -> np.ndarray:
+        """A^-1 B of columns B `(m, c)`; 0 where a coefficient is not in use."""
+        own, solved = self.used, np.zeros(rhs.shape)
+        if len(self.factor):
+            scale = self.scale[own][:, None]
+            solved[own] = scale * lapack.dpotrs(self.factor, scale * rhs[own], lower=0)[0]
+        return solved
+
     @cached_property
     def log_determinant(self) -> float:
         """Of A."""

@@ -29,6 +29,9 @@ class PriorStart:
         edf_penalty: what a degree of freedom costs where the data chooses how rough the group is; levels
             of a category are neither rough nor smooth.
         settings: constants of the solvers.
+        norm: weight of the group's norm in its penalty, where that is lambda times norms; 0 where it is
+            quadratic.
+        selection: of groups with a norm, which of them belong together.
     """
 
     penalties: np.ndarray
@@ -42,6 +45,13 @@ class PriorStart:
     tied: float = 0.0
     atoms: int = 0
     settings: Settings = field(default_factory=current_settings)
+    norm: float = 0.0
+    selection: int = -1
+
+    @property
+    def strength(self) -> float:
+        """What the norm of the group is multiplied by; where the data chooses it selects instead."""
+        return 0.0 if self.chosen else self.rows * self.norm * sum(self.smoothing)
 
     @property
     def chosen(self) -> bool:
@@ -103,14 +113,18 @@ def make_prior(
         of_atoms = range(len(start.penalties) - start.atoms, len(start.penalties))
         scales[group, of_atoms] = True
         shrunk[groups == group] = ~start.penalties[of_atoms].any(axis=0)
-    prices, edf_penalty, tied = np.zeros((3, len(parameters)))
+    prices, edf_penalty, tied, strengths = np.zeros((4, len(parameters)))
+    selections = np.full(len(parameters), -1)
+    strengths[: len(starts)] = [start.strength for start in starts]
+    selections[: len(starts)] = [start.selection if start.chosen else -1 for start in starts]
     prices[: len(starts)] = [start.price for start in starts]
     edf_penalty[: len(starts)] = [start.edf_penalty * start.chosen for start in starts]
     tied[: len(starts)] = [start.tied * start.chosen for start in starts]
     weak = np.ones(len(groups))
     weak[:intercept] = settings.weak_intercept
     shape = PriorShape(
-        eigenvalues, groups, parameters, free, prices, least, edf_penalty, tied, scales, shrunk, rows,
-        weak, settings,
+        eigenvalues, groups, parameters, free, prices, least, edf_penalty, tied, scales, shrunk,
+        strengths, selections, rows, weak, settings,
     )  # fmt: skip
-    return BlockPrior(shape.only_proper(), parameters, np.full(len(groups), rows, float))
+    prior = BlockPrior(shape.only_proper(), parameters, np.full(len(groups), rows, float))
+    return prior.with_points() if strengths.any() else prior

@@ -3,7 +3,7 @@
 Other modules ask terms, `Design.layout` and `Design.sources`; none names the class of a term.
 """
 
-from ahofm_keras.terms import interaction, linear, offset, smooth, tensor  # noqa: F401, each registers
+from ahofm_keras.terms import interaction, linear, offset, shrunken, smooth, tensor  # noqa: F401, each registers
 from ahofm_keras.terms.base import TERMS, Term, register_term
 from ahofm_keras.terms.blocks import Columns, InteractionOrder, RowsOfTerms, Sources
 from ahofm_keras.terms.design import Design, Predictor, fit_terms

@@ -61,8 +61,8 @@ class LinearTerm(Term):
         return Parametric(self.factors, self.columns, self.coefficients, self.centre, self.scale)
 
     @property
-    def line(self) -> Expression | None:
-        return self.factors[0].expression if len(self.factors) == 1 else None
+    def lines(self) -> tuple[Expression, ...]:
+        return (self.factors[0].expression,) if len(self.factors) == 1 else ()
 
     def linear_block(self, sources: Sources) -> DesignColumns | None:
         return DesignColumns(self.parametric, sources.column_slices[self.name])

@@ -30,6 +30,7 @@ from ahofm_keras.layers import (
     RangeLimit,
     Response,
     Smooth,
+    SparseLinear,
     TensorProduct,
 )
 from ahofm_keras.layers.inputs import RawColumns
@@ -153,6 +154,9 @@ CASES = {
         _bases,
     ),
     "Linear": Case(lambda **options: Linear(1, 3, **options), _tensor(ROWS, 4)),
+    "SparseLinear": Case(
+        lambda **options: SparseLinear(1, (0, 1, 1), (0.1, 0.2), **options), _tensor(ROWS, 5)
+    ),
     "Predictor": Case(
         lambda **options: Predictor(1990.5, 3.0, True, **options), _contributions, "float64"
     ),
@@ -206,7 +210,7 @@ CASES = {
     ),
 }
 # Layers with weights that a fit sets.
-LEARNED = ("Smooth", "TensorProduct", "FactorizedInteraction", "Linear", "Predictor")
+LEARNED = ("Smooth", "TensorProduct", "FactorizedInteraction", "Linear", "SparseLinear", "Predictor")
 every_layer = pytest.mark.parametrize("name", CASES)
 
 

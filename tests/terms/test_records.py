@@ -76,6 +76,7 @@ FORMULAS = {
     "cyclic": 's(hour, bs="cp", knots=(0, 24))',
     "levels": 's(g) + s(d5, bs="re") + s(flag) + s(C(d3))',
     "interactions": "ahofm(x, g, d4, w, D=3, F=(3, 2), df={'x': (8, 6, 4)})",
+    "penalised": 'ridge(x, g, df=3) + lasso(z, poly(w, 2), C(d3)) + grouplasso(v, flag, g, groups=[[v, flag]])',
     "factorization machine": "hofm(x, g, z, flag, D=3, F=2)",
     "tensors": 'te(x, g, df=(4, 2)) + ti(hour, z, w, bs=("cp", "ps", "ps"), sp=2)',
     "offset": "s(x) + offset(log(z)) + offset(w)",
