@@ -351,13 +351,19 @@ TERM_CALLS: dict[str, TermCall] = {
     "hofm": TermCall("hofm", (2, None), {**_ORDERS, **_FM}, {}, _finish_interaction),
     "fm": TermCall("hofm", (2, None), _FM, {"D": 2}, _finish_interaction),
     "ridge": TermCall(
-        "ridge", (1, None), {"sp": _number(0, strictly=False), "df": _number(0, strictly=True)},
-        finish=_finish_ridge, columns=True,
+        "ridge",
+        (1, None),
+        {"sp": _number(0, strictly=False), "df": _number(0, strictly=True)},
+        finish=_finish_ridge,
+        columns=True,
     ),
     "lasso": TermCall("lasso", (1, None), {"sp": _number(0, strictly=False)}, columns=True),
     "grouplasso": TermCall(
-        "grouplasso", (1, None), {"sp": _number(0, strictly=False), "groups": _groups},
-        finish=_finish_groups, columns=True,
+        "grouplasso",
+        (1, None),
+        {"sp": _number(0, strictly=False), "groups": _groups},
+        finish=_finish_groups,
+        columns=True,
     ),
     "offset": TermCall("offset", (1, 1)),
 }

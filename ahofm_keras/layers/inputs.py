@@ -146,7 +146,7 @@ class ParametricColumns(RawColumns):
         self.terms: list[dict[str, Any]] = [
             {
                 "factors": [_read_factor(factor) for factor in term["factors"]],
-                "columns": [list(column) for column in term["columns"]],
+                "columns": np.asarray(term["columns"], int).reshape(-1, len(term["factors"])),
                 "centre": list(term["centre"]),
                 "scale": list(term["scale"]),
             }
@@ -166,7 +166,7 @@ class ParametricColumns(RawColumns):
     def _block(
         self, i: int, term: Mapping[str, Any], columns: Mapping[str, Array], namespace: Namespace
     ) -> Array:
-        chosen = np.asarray(term["columns"], int).reshape(-1, len(term["factors"]))
+        chosen: np.ndarray = term["columns"]
         centre, scale = np.asarray(term["centre"]), np.asarray(term["scale"])
         factors = [self._factor(i, j, term, columns, namespace) for j in range(len(term["factors"]))]
         if (np.count_nonzero(chosen != ABSENT, axis=1) == 1).all():
@@ -202,7 +202,11 @@ class ParametricColumns(RawColumns):
 
     def get_config(self) -> dict[str, Any]:
         terms = [
-            {**term, "factors": [[e.to_json(), list(levels)] for e, levels in term["factors"]]}
+            {
+                **term,
+                "factors": [[e.to_json(), list(levels)] for e, levels in term["factors"]],
+                "columns": term["columns"].tolist(),
+            }
             for term in self.terms
         ]
         return {**super().get_config(), "terms": terms}

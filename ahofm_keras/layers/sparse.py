@@ -53,7 +53,10 @@ class SparseLinear(keras.layers.Layer):
     def build(self, design_shape: Any) -> None:
         penalty = np.array(self.penalty)
         self.sizes = self.add_weight(
-            name="sizes", shape=(len(penalty),), initializer="ones", regularizer=QuadraticPenalty(penalty)
+            name="sizes",
+            shape=(len(penalty),),
+            initializer="ones",
+            regularizer=QuadraticPenalty(penalty),
         )
         self.directions = self.add_weight(
             name="directions",

@@ -29,7 +29,7 @@ from ahofm_keras.summaries.coefficients import coef, vcov
 
 _LETTERS = 42
 _WIDTH, _ROW, _REST = 5.2, 0.165, 1.2
-# Between terms that stand below each other, in rows.
+# A picture of fewer is as high as one of so many.
 _LEAST_ROWS = 5
 
 
@@ -71,14 +71,14 @@ def plot_coefficients(
     unit = link_label(predictor.family.link, predictor.quantity)
     shown = frame[frame["estimate"] != 0].head(most)
     shown = shown if len(shown) else frame.head(1)
-    rest = len(frame) - int(np.count_nonzero(frame["estimate"])), np.count_nonzero(frame["estimate"])
+    nonzero = int(np.count_nonzero(frame["estimate"]))
     with styled():
         height = _REST + _ROW * max(len(shown), _LEAST_ROWS)
         ax = one_axes(ax, (_WIDTH, height))
         _draw(ax, shown)
         name_axis(ax, "x", f"effect of {'one standard deviation' if scaled else 'one unit'} on {unit}")
         headline(ax, term or "Coefficients")
-        note(ax, _left_out(*map(int, rest), len(shown)))
+        note(ax, _left_out(len(frame) - nonzero, nonzero, len(shown)))
     return ax
 
 

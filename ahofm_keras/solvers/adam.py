@@ -10,7 +10,6 @@ import tensorflow as tf
 
 from ahofm_keras.batches import batch_rows, shuffle_rows
 from ahofm_keras.errors import warn
-from ahofm_keras.layers import SparseLinear
 from ahofm_keras.solvers.job import NOT_CONVERGED, FitJob, Outcome, Rows
 from ahofm_keras.solvers.posterior import forget_posterior
 from ahofm_keras.solvers.progress import ProgressLine
@@ -69,9 +68,9 @@ def fit_adam(model: keras.Model, job: FitJob) -> Outcome:
         steps_per_epoch=steps,
         **{key: value for key, value in job.keras_arguments.items() if key not in known},
     )
-    for layer in model.layers:
-        if isinstance(layer, SparseLinear):
-            layer.drop_nothing()
+    for span in (span for layout in model.design.layout.values() for span in layout.spans):
+        if span.block.norms:
+            model.get_layer(span.term.name).drop_nothing()
     converged = bool(model.stop_training or not history.epoch)
     if not converged:
         _warn_not_converged(stopping, epochs)

@@ -21,9 +21,7 @@ _NEWTON_STEPS = 20
 _ROOT = 1e-14
 
 
-def sum_of_norms(
-    coefficients: np.ndarray, groups: Sequence[np.ndarray], strengths: np.ndarray
-) -> float:
+def sum_of_norms(coefficients: np.ndarray, groups: Sequence[np.ndarray], strengths: np.ndarray) -> float:
     """sum_g s_g |b_g|."""
     sizes = [float(np.linalg.norm(coefficients[own])) for own in groups]
     return float(strengths @ np.array(sizes)) if sizes else 0.0

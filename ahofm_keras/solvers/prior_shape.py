@@ -94,7 +94,7 @@ class PriorShape:
 
     @cached_property
     def norms(self) -> tuple[list[np.ndarray], np.ndarray]:
-        """The coefficients of each group with a penalty on its norm, and what the norm is multiplied by."""
+        """The coefficients of each group with a penalty on its norm, and the strength of that."""
         chosen = np.flatnonzero(self.strengths > 0)
         return [self.members[group] for group in chosen], self.strengths[chosen]
 
@@ -176,7 +176,6 @@ class PriorShape:
     def beside(self, other: PriorShape) -> PriorShape:
         """The groups of both, one after the other."""
         shifted = np.where(other.groups >= 0, other.groups + len(self.free), -1)
-        assert not (self.is_selected or other.is_selected), "only factors stand side by side"
         both: dict[str, Any] = {
             name: np.concatenate([getattr(self, name), getattr(other, name)])
             for name in (*_BY_GROUP, *_BY_COEFFICIENT)

@@ -457,7 +457,8 @@ def switch_off(solution: Solution, system: System, prices: np.ndarray | None = N
     prior = solution.prior
     by_group = prior.edf(solution, system.gram)
     priced = (prior.shape.prices > 0) & ~prior.is_off
-    tried = (prior.free[:, -1] & (prior.shape.selections < 0)) & (priced if prices is None else by_group >= prior.settings.active_edf)
+    tried = prior.free[:, -1] & (prior.shape.selections < 0)
+    tried &= priced if prices is None else by_group >= prior.settings.active_edf
     for group in np.argsort(by_group):
         if tried[group]:
             candidate = solution.prior.without_effect(int(group)).solve(system)

@@ -1,12 +1,12 @@
 """Which groups of coefficients there are: one precision per group, and prior odds against each.
 
-Each group b_g of a selection has a prior of precision q_g of its own (automatic relevance determination).
-With all others as they are the evidence is a function of q_g alone, whose maximum may be infinite: then
-the group is 0. One of single coefficients in three is not although it has no effect, as |t| > 1 is
-enough. So a group has to gain more than the logarithm of the prior odds against it, where every number
-of groups is as probable as any other: k of p cost log C(p, k) (Scott and Berger, 2010, Bayes and
-empirical-Bayes multiplicity adjustment). The odds are those that the data itself shows: among fifty the
-first costs 3.9, the eleventh 1.3, and from half of all on another costs nothing.
+Each group b_g of a selection has a prior of a precision q_g of its own (automatic relevance
+determination). With all others as they are the evidence is a function of q_g alone, whose maximum may be
+infinite: then the group is 0. One of single coefficients in three is not although it has no effect, as
+|t| > 1 is enough. So a group has to gain more than the logarithm of the prior odds against it, where
+every number of groups is as probable as any other: k of p cost log C(p, k) (Scott and Berger, 2010,
+Bayes and empirical-Bayes multiplicity adjustment). The odds are those that the data itself shows: among
+fifty the first costs 3.9, the eleventh 1.3, and from half of all on another costs nothing.
 
 `examples/benchmarks/sparsity.py` holds this against a lasso whose lambda is chosen by cross-validation.
 """
@@ -22,7 +22,7 @@ import numpy as np
 # Directions of a group of which the others leave less, by its own Gram matrix, hold rounding alone.
 _LEAST_LEFT = 1e-10
 # Logarithms of precisions that are tried of a group of several, and how often ever finer ones.
-_GRID, _REFINEMENTS = np.linspace(-14.0, 14.0, 57), 3
+_GRID, _REFINEMENTS = np.linspace(-14.0, 14.0, 57), 4
 
 
 class System(Protocol):
@@ -67,8 +67,8 @@ def select(candidates: Candidates, system: System, inverse: np.ndarray) -> np.nd
     Args:
         candidates: the groups.
         system: of the block.
-        inverse: A^-1 `(m, m)` at the precisions given, 0 in rows and columns of groups that are off; it is
-            overwritten.
+        inverse: A^-1 `(m, m)` at the precisions given, 0 in rows and columns of groups that are off; it
+            is overwritten.
     """
     gram, found = system.gram, candidates.precisions.copy()
     mean = inverse @ system.rhs

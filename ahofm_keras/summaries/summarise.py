@@ -35,7 +35,7 @@ class Summary:
             - `edf`: effective degrees of freedom reached, of all features and factors together;
             - `lambda_min`, `lambda_max`: smoothing reached, over features and factors that are in use;
             - `factors` of `factors_asked` and `features` of `features_asked` that are in use;
-            - `columns` of a penalised linear term, and `nonzero`, how many of their coefficients are not 0;
+            - `columns` of a penalised linear term; `nonzero`, how many of their coefficients are not 0;
             - `atoms`: number of values with a function of their own; `atoms_edf`: the part of the edf
               that these have in a smooth or tensor product;
             - `share`: of the variance of the link over the product of the training margins;

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ahofm_keras.layers.inputs import ABSENT
 from ahofm_keras.tensors import (
     count_products,
     flatten_coordinates,
@@ -25,7 +26,7 @@ from ahofm_keras.tensors import (
     with_constant,
 )
 from ahofm_keras.terms.features import Feature
-from ahofm_keras.terms.parametric import ABSENT, Parametric
+from ahofm_keras.terms.parametric import Parametric
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,9 @@ from patsy import Term as PatsyTerm
 from patsy.redundancy import pick_contrasts_for_term
 
 from ahofm_keras.formula import TermSpec
+from ahofm_keras.layers.inputs import ABSENT
 from ahofm_keras.terms.features import constant_column, feature_values, find_levels
-from ahofm_keras.terms.parametric import ABSENT, Factor, Parametric, design_columns
+from ahofm_keras.terms.parametric import Factor, Parametric, design_columns
 from ahofm_keras.transforms import Expression, learn_expression
 
 

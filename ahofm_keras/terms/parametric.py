@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,12 @@ class Parametric:
             tuple(ABSENT if component == ABSENT else ANY_LEVEL for component in column)
             for column in self.columns
         )
+
+    @cached_property
+    def is_side_by_side(self) -> bool:
+        """Whether each column depends on one factor alone."""
+        chosen = np.asarray(self.columns, int).reshape(len(self), -1)
+        return bool((np.count_nonzero(chosen != ABSENT, axis=1) == 1).all())
 
     def config(self) -> dict[str, Any]:
         """As the layer `ParametricColumns` takes it."""

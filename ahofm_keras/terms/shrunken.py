@@ -12,12 +12,13 @@ import numpy as np
 from ahofm_keras.formula import TermCall, TermSpec
 from ahofm_keras.formula.options import calls_of, feature_name
 from ahofm_keras.layers import Linear, SparseLinear
+from ahofm_keras.layers.inputs import ABSENT
 from ahofm_keras.penalties import DemmlerReinsch, degrees_of_freedom, solve_smoothing
 from ahofm_keras.terms.base import Tensor, register_term
 from ahofm_keras.terms.blocks import DesignColumns, Sources
 from ahofm_keras.terms.learning import Learning
 from ahofm_keras.terms.linear import LinearTerm
-from ahofm_keras.terms.parametric import ABSENT, Parametric
+from ahofm_keras.terms.parametric import Parametric
 from ahofm_keras.terms.smoothing import DEFAULT_DF
 from ahofm_keras.transforms import Expression
 
@@ -49,13 +50,13 @@ class ShrunkenTerm(LinearTerm):
     ) -> tuple[Parametric, dict[str, Any]]:
         """The columns, and all that the term says of them."""
         design = learning.coder.side_by_side(spec, features)
-        names = tuple(f"{spec.label}.{name}" for name in design.coefficients)
+        label = spec.label
         return design, {
-            "label": spec.label,
-            "name": learning.name(spec.label),
+            "label": label,
+            "name": learning.name(label),
             "factors": design.factors,
             "columns": design.columns,
-            "coefficients": names,
+            "coefficients": tuple(f"{label}.{name}" for name in design.coefficients),
             "centre": design.centre,
             "scale": design.scale,
             "fixed": "sp" in spec.options,
@@ -95,8 +96,8 @@ class RidgeTerm(ShrunkenTerm):
             df = spec.options.get("df", min(DEFAULT_DF, _REACHABLE * basis.rank))
             if df >= basis.rank:
                 raise spec.error(
-                    f"`df` of `{spec.label}` must be below {basis.rank:g}, the number of directions that "
-                    f"its columns have.\n    Received: df={df:g}."
+                    f"`df` of `{spec.label}` must be below {basis.rank:g}, the number of directions "
+                    f"that its columns have.\n    Received: df={df:g}."
                 )
             smoothing = solve_smoothing(df, basis, learning.smoother.df_kind)
         reached = degrees_of_freedom(smoothing, basis, learning.smoother.df_kind)
@@ -171,9 +172,7 @@ class LassoTerm(SparseTerm):
 
     @classmethod
     def learn(cls, spec: TermSpec, learning: Learning) -> LassoTerm:
-        found: LassoTerm = cls._learn_groups(
-            spec, learning, spec.features, [-1] * len(spec.features)
-        )
+        found: LassoTerm = cls._learn_groups(spec, learning, spec.features, [-1] * len(spec.features))
         return found
 
 
