@@ -8,7 +8,7 @@ every number of groups is as probable as any other: k of p cost log C(p, k) (Sco
 Bayes and empirical-Bayes multiplicity adjustment). The odds are those that the data itself shows: among
 fifty the first costs 3.9, the eleventh 1.3, and from half of all on another costs nothing.
 
-`examples/benchmarks/sparsity.py` holds this against a lasso whose lambda is chosen by cross-validation.
+`examples/benchmarks/lasso.py` holds this against a lasso whose lambda is chosen by cross-validation.
 """
 
 from __future__ import annotations
