@@ -15,8 +15,9 @@ from typing import Any
 PACKAGE = "ahofm_keras"
 CLASSES = (
     "AdditiveModel", "BasisExpansion", "ClassLabel", "Deviance", "FactorStart", "FactorizedInteraction",
-    "HalfDeviance", "Linear", "MeanResponse", "Offset", "ParametricColumns", "Positions", "Posterior",
-    "Predictor", "QuadraticPenalty", "RangeLimit", "Response", "Smooth", "SparseLinear",
+    "HalfDeviance", "Linear", "MeanResponse", "NonNegative", "Offset", "ParametricColumns", "Positions",
+    "Posterior", "Predictor", "QuadraticPenalty", "RangeLimit", "Response", "ShapedSmooth", "Smooth",
+    "SparseLinear",
     "TensorProduct",
 )  # fmt: skip
 

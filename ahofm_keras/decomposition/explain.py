@@ -52,7 +52,9 @@ class Explanation:
         return f"{self.response_label}: predicted {self.response:.5g} (link {self.link:.5g})"
 
     def __str__(self) -> str:
-        shown = self.table.assign(contribution=self.table["contribution"].map("{:+.4g}".format))
+        own = self.table["contribution"]
+        own = own.where(own.abs() > _NOTHING * own.abs().max(), 0.0)
+        shown = self.table.assign(contribution=own.map("{:+.4g}".format))
         return f"{self.headline}\n{shown.to_string(index=False)}"
 
     def _repr_html_(self) -> str:

@@ -273,8 +273,9 @@ class Parts:
 
     @property
     def total_variance(self) -> float:
-        """Variance of the link over the product of the margins."""
-        return sum(self.variance_by_order.values())
+        """Variance of the link over the product of the margins; 0 where all terms were switched off."""
+        total = sum(self.variance_by_order.values())
+        return total if total > NOTHING * self.model.scale**2 else 0.0
 
 
 def readable(model: Any, parameter: str | None = None) -> Any:

@@ -18,6 +18,7 @@ from ahofm_keras.formula.margins import (
     order_by_margin,
     said_of_margin,
 )
+from ahofm_keras.shapes import SHAPES, is_bent
 from ahofm_keras.transforms import Expression
 
 # Values of a feature that get a function of their own, at most.
@@ -274,7 +275,29 @@ def _finish_smooth(name: str, features: tuple[Expression, ...], options: Options
     if "df" in options and "sp" in options:
         raise OptionError(f"`{name}()` takes `df` or `sp`, not both.")
     check_basis(features[0], options)
-    return options
+    return _with_shape(features[0], options) if "shape" in options else options
+
+
+def _with_shape(feature: Expression, options: Options) -> Options:
+    """The options of a smooth of a given shape, with what the shape asks of its basis."""
+    shape, kind = options["shape"], options.get("bs", "ps")
+    if feature.is_category or kind == "re":
+        raise OptionError(f"`shape` has no meaning for the levels of `{feature}`: they have no order.")
+    if kind == "cp":
+        raise OptionError('`shape` cannot stand beside bs="cp": a circle ends where it began.')
+    if options.get("atoms"):
+        raise OptionError("`atoms` cannot stand beside `shape`: values of their own would break it.")
+    options = {**options, "atoms": False}
+    if not is_bent(shape):
+        return options
+    if _has_no_atoms(options):
+        raise OptionError(f"Steps cannot be {shape!r}: pieces need a degree of at least 1.")
+    if options.get("knots", "even") in ("adaptive", "quantile"):
+        raise OptionError(
+            f'shape={shape!r} needs even knots: leave `knots` out, or write knots="even" or the two '
+            "ends of the axis."
+        )
+    return {"knots": "even", **options}
 
 
 def _finish_tensor(name: str, features: tuple[Expression, ...], options: Options) -> Options:
@@ -340,6 +363,7 @@ TERM_CALLS: dict[str, TermCall] = {
             "m": _degree_and_difference,
             "atoms": _atoms,
             "sp": _number(0, strictly=False),
+            "shape": _one_of(*SHAPES),
         },
         finish=_finish_smooth,
         hint=_SURFACES,

@@ -7,6 +7,7 @@ from ahofm_keras.layers.limit import RangeLimit
 from ahofm_keras.layers.linear import Linear
 from ahofm_keras.layers.posterior import Posterior
 from ahofm_keras.layers.predictor import ClassLabel, MeanResponse, Predictor, Response
+from ahofm_keras.layers.shaped import ShapedSmooth
 from ahofm_keras.layers.smooth import Smooth
 from ahofm_keras.layers.sparse import SparseLinear
 from ahofm_keras.layers.tensors import TensorProduct
@@ -24,6 +25,7 @@ __all__ = [
     "Predictor",
     "RangeLimit",
     "Response",
+    "ShapedSmooth",
     "Smooth",
     "SparseLinear",
     "TensorProduct",

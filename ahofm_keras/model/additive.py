@@ -360,7 +360,8 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
             interval: level of intervals, e.g. 0.95. With `type="response"` a frame comes back with
                 `mean`, `lower` and `upper` (credible band of the mean), `predictive_lower` and
                 `predictive_upper` (interval of a new response); with `type="link"` one with `link`,
-                `se`, `lower`, `upper`.
+                `se`, `lower`, `upper`; with `type="parameters"` each parameter with its own band, in
+                `scale`, `scale_lower`, `scale_upper`. Of several predictors `"link"` has such columns.
             method: of the intervals: `"posterior"`, that of a variational fit or the Laplace
                 approximation at the weights of another; or `"conformal"`, predictive intervals that
                 hold whatever the response follows, from rows that the model was not fitted to.

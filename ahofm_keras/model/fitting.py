@@ -236,7 +236,7 @@ def _is_worth_something(model: Any, job: FitJob, figures: dict[str, Any]) -> boo
 def pick_solver(model: Any, request: FitRequest) -> str:
     """The solver's name, `"auto"` resolved and told; refuses what the solver cannot do."""
     streamed = isinstance(request.x, tf.data.Dataset)
-    if streamed:
+    if streamed or isinstance(request.validation_data, tf.data.Dataset):
         check_streamed(model)
     given = _only_for_mini_batches(model, request)
     solver, why = request.solver, ""

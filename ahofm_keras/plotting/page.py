@@ -393,7 +393,8 @@ def shared_limits(pictures: list[Picture]) -> tuple[float, float]:
     tails = np.concatenate([picture.effect.fit for picture in pictures])
     if np.ptp(tails) <= RUNAWAY * (high - low):
         low, high = float(tails.min()), float(tails.max())
-    height = max(high - low, least) if high - low > 1e-12 else np.inf
+    nothing = high - low <= 1e-12 or all(p.effect.share <= NOTHING for p in pictures)
+    height = np.inf if nothing else max(high - low, least)
     reach = np.inf if residuals else (RUNAWAY - 1) / 2 * height
     everywhere = [np.ones(len(core), bool) for core in cores]
     for shown in (everywhere, cores):

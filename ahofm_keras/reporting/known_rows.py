@@ -12,9 +12,10 @@ from ahofm_keras.bases import locate_levels
 from ahofm_keras.decomposition.parts import Parts, predictors_of
 from ahofm_keras.decomposition.read_rows import functions_on
 from ahofm_keras.draws import generator
+from ahofm_keras.families.baseline import EVENT, STOP
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.reading import read_response
-from ahofm_keras.reporting.encoding import pack
+from ahofm_keras.reporting.encoding import Packed, pack
 from ahofm_keras.reporting.inputs import input_names, levels_of
 
 # Rows whose functions are in memory at once.
@@ -52,12 +53,11 @@ def find_known_rows(model: AdditiveModel, data: Any) -> KnownRows | None:
         model: whole.
         data: rows with their response, or None.
     """
-    if model.family.nuisance:
-        return None  # a censored response has no residual
     if data is not None:
         columns = model.read_inputs(data)
         y = read_response(data, model.response, model.family)
-        return _fitted(model, columns, *model.family.as_weighted(y, None), True)
+        y, weight = model.family.as_weighted(y, None)
+        return _fitted(model, columns, y, weight, True)
     if model.sample is None:
         return None
     return _fitted(model, model.sample.columns, model.sample.y, model.sample.weight, False)
@@ -115,16 +115,25 @@ def describe_sample(every: Sequence[Parts], rows: KnownRows, most: int) -> dict[
         return None
     if len(usable) > most:
         usable = np.sort(generator(0, "rows of a page").choice(usable, most, replace=False))
-    names = [next(iter(own.model.design.predictors)) for own in every]
-    etas = {name: link[usable] for name, link in rows.links.items()}
-    working = model.whole().family.working(rows.y[usable], etas)
+    shown, whole = rows.y[usable], model.whole()
+    # A censored time has neither a residual nor a mean to stand beside.
+    plain = not whole.family.nuisance
     return {
         "columns": [
             pack(indices[name][usable], "i4") if name in indices else pack(rows.columns[name][usable])
             for name in input_names(parts)
         ],
-        "y": pack(rows.y[usable]),
-        "mean": None if model.whole().family.several_classes else pack(rows.mean[usable], "f4"),
-        "residuals": [pack(working[name][1] - etas[name], "f4") for name in names],
+        "y": pack(shown if plain else shown[:, STOP]),
+        "events": None if plain else pack(shown[:, EVENT], "i4"),
+        "mean": pack(rows.mean[usable], "f4") if plain and not whole.family.several_classes else None,
+        "residuals": _residuals(every, rows, usable) if plain else None,
         "given": rows.given,
     }
+
+
+def _residuals(every: Sequence[Parts], rows: KnownRows, usable: np.ndarray) -> list[Packed]:
+    """Working residuals of each predictor."""
+    names = [next(iter(own.model.design.predictors)) for own in every]
+    etas = {name: link[usable] for name, link in rows.links.items()}
+    working = every[0].model.whole().family.working(rows.y[usable], etas)
+    return [pack(working[name][1] - etas[name], "f4") for name in names]

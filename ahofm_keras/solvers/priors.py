@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ahofm_keras.solvers.cones import nearest_in_cone
 from ahofm_keras.solvers.functions_in_use import resize
-from ahofm_keras.solvers.norms import minimise_with_norms, sum_of_norms
+from ahofm_keras.solvers.norms import minimise_by_turns, minimise_with_norms, sum_of_norms
 from ahofm_keras.solvers.precision import Precision
 from ahofm_keras.solvers.prior_shape import PriorShape
 from ahofm_keras.solvers.selection import Candidates, select, selection_price
@@ -41,10 +42,11 @@ class Solution:
     Args:
         prior: with the smoothing at which it is the posterior.
         mean: `(m,)`.
-        evidence: 1/2 log|Q| - 1/2 log|A| + b'A^-1 b / (2 dispersion) less the price of what is on: up to
-            constants, the part of the bound that depends on this block when its posterior is profiled
-            out.
+        evidence: 1/2 log|Q| - 1/2 log|A| + b'm / (2 dispersion), m the mean, less the price of what is
+            on: up to constants, the part of the bound that depends on this block when its posterior is
+            profiled out.
         precision: A.
+        free_mean: A^-1 b `(m,)`, which is the mean where no inequality holds it elsewhere.
         price: which the evidence has paid.
     """
 
@@ -52,6 +54,7 @@ class Solution:
     mean: np.ndarray
     evidence: float
     precision: Precision
+    free_mean: np.ndarray
     price: float = 0.0
 
     @property
@@ -280,19 +283,32 @@ class BlockPrior:
         """
         precision = precision or self._factorise(system.gram)
         if self.shape.has_norm.any():
-            mean = minimise_with_norms(system.gram, system.rhs, precision, *self.shape.norms)
+            mean = free_mean = self._solve_norms(system, precision)
             explained = float((2 * system.rhs - system.gram @ mean) @ mean) / system.dispersion
             taken = self.quadratic_penalty(mean) + self.norm_penalty(mean)
             explained -= taken / system.dispersion
         else:
-            mean = precision.solve(system.rhs)
+            mean = free_mean = precision.solve(system.rhs)
+            if self.shape.inequalities is not None:
+                mean = nearest_in_cone(free_mean, system.rhs, precision, self.shape.inequalities)
             explained = float(system.rhs @ mean) / system.dispersion
         if self.shape.is_selected:
             # 0, not next to it.
-            off = self.is_off & (self.shape.selections >= 0)
-            mean[off[self.groups] & self.shape.penalised] = 0.0
+            off = (self.is_off & (self.shape.selections >= 0))[self.groups] & self.shape.penalised
+            mean, free_mean = np.where(off, 0.0, mean), np.where(off, 0.0, free_mean)
         evidence = (self.log_determinant - precision.log_determinant + explained) / 2
-        return Solution(self, mean, evidence - self.price, precision, self.price)
+        return Solution(self, mean, evidence - self.price, precision, free_mean, self.price)
+
+    def _solve_norms(self, system: System, precision: Precision) -> np.ndarray:
+        """The mean where some groups have a penalty on their norm."""
+        given, cone = (system.gram, system.rhs, precision, *self.shape.norms), self.shape.inequalities
+        if cone is None:
+            return minimise_with_norms(*given)
+
+        def nearest(mean: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+            return nearest_in_cone(mean, rhs, precision, cone)
+
+        return minimise_by_turns(*given, nearest)
 
     def _factorise(self, gram: np.ndarray) -> Precision:
         needed = self.in_use(gram.diagonal())
@@ -314,7 +330,8 @@ class BlockPrior:
         if not self.shape.is_large:
             return free
         shares = sizes / (sizes + self.precisions + _NOTHING)
-        return free & self.shape.own_functions.in_use(shares, self.settings)
+        needed = self.shape.own_functions.in_use(shares, self.settings) | self.shape.is_held
+        return free & needed
 
     def edf(self, solution: Solution, gram: np.ndarray) -> np.ndarray:
         """Effective degrees of freedom of each group, `(G,)`."""

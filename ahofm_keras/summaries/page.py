@@ -65,11 +65,13 @@ def page_html(sections: Sequence[Section], figures: Figures) -> str:
 
 def _head(section: Section, figures: Figures) -> str:
     link = f"({section.link})" if section.parameter is None else ""
-    return f"{figures['family']}{link}, n = {_known(figures['rows'], ',')}"
+    classes = (" < " if figures["ordered"] else ", ").join(figures["classes"])
+    told = f", classes {classes}" if classes else ""
+    return f"{figures['family']}{link}, n = {_known(figures['rows'], ',')}{told}"
 
 
 def _title(section: Section) -> str:
-    return f"{section.parameter} ({section.link} link)"
+    return f"{section.parameter} ({section.link})"
 
 
 def _rule(section: Section) -> str:
@@ -308,6 +310,9 @@ def _section_notes(section: Section) -> list[str]:
     for label, order in section.orders.items():
         reached = f"there are interactions up to order {order}" if order > 1 else "no interactions"
         notes.append(f'{label}: {reached}, as D="auto" lets the data decide.')
+    shaped = section.terms["shape"].dropna()
+    if len(shaped):
+        notes.append(_shapes_note(shaped, section.terms))
     heaped = section.terms[section.terms["atoms"].fillna(0) > 0]
     if len(heaped):
         notes.append(_atoms_note(heaped))
@@ -318,6 +323,14 @@ def _section_notes(section: Section) -> list[str]:
             f"covariances make up {100 * (1 - shares):+.1f} %."
         )
     return notes
+
+
+def _shapes_note(shaped: pd.Series, terms: pd.DataFrame) -> str:
+    """Which smooths are held in a shape, and what that does not hold."""
+    listed = ", ".join(f"{label} {shape}" for label, shape in shaped.items())
+    others = (terms["order"] > 1).any()
+    alone = "main effects alone, interactions are free; " if others else ""
+    return f"held in shape: {listed} ({alone}edf and standard errors are those without the constraint)."
 
 
 def _atoms_note(terms: pd.DataFrame) -> str:

@@ -24,6 +24,7 @@ _BY_MARGIN = tuple(f"{name}_by_margin" for name in ("k", "df", "lambda_asked", "
 
 COLUMNS = (
     "kind",
+    "shape",
     "order",
     "k_min",
     "k_max",
@@ -80,7 +81,7 @@ class TermRows:
         whole = ["order", "k_min", "k_max", "factors", "factors_asked", "features", "features_asked"]
         whole += ["columns", "nonzero", "atoms"]
         kinds: dict[str, Any] = dict.fromkeys(whole, "Int64")
-        kinds |= {"kind": object, "pruned": bool} | dict.fromkeys(_BY_MARGIN, object)
+        kinds |= {"kind": object, "shape": object, "pruned": bool} | dict.fromkeys(_BY_MARGIN, object)
         return frame.astype(kinds | {c: float for c in COLUMNS if c not in kinds})
 
     def _rows(self, term: Term) -> dict[str, Row]:
@@ -116,6 +117,7 @@ class TermRows:
         term, block, where = span
         row: Row = {
             "kind": term.word,
+            "shape": block.shape or None,
             "order": block.order,
             **_by_margin("k", [feature.basis.splines for feature in block.features]),
             **_by_margin("df", block.df),

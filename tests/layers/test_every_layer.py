@@ -29,6 +29,7 @@ from ahofm_keras.layers import (
     Predictor,
     RangeLimit,
     Response,
+    ShapedSmooth,
     Smooth,
     SparseLinear,
     TensorProduct,
@@ -142,6 +143,12 @@ CASES = {
         ),
         _bases,
     ),
+    "ShapedSmooth": Case(
+        lambda **options: ShapedSmooth(
+            1, CUBIC.transform, CUBIC.eigenvalues, 2.5, shape="concave", **options
+        ),
+        lambda dtype: (_functions(2, 4, 7, dtype),),
+    ),
     "TensorProduct": Case(
         lambda **options: TensorProduct(
             [(0, 1), (1, 0), (0, 0)],
@@ -210,7 +217,10 @@ CASES = {
     ),
 }
 # Layers with weights that a fit sets.
-LEARNED = ("Smooth", "TensorProduct", "FactorizedInteraction", "Linear", "SparseLinear", "Predictor")
+LEARNED = (
+    "Smooth", "ShapedSmooth", "TensorProduct", "FactorizedInteraction", "Linear", "SparseLinear",
+    "Predictor",
+)  # fmt: skip
 every_layer = pytest.mark.parametrize("name", CASES)
 
 
@@ -316,7 +326,9 @@ def test_a_graph_of_any_number_of_rows_gives_the_same_outputs(name: str) -> None
     inputs = case.inputs("float32")
     layer = case.make(dtype="float32")
     wanted = layer(*inputs)
-    rows_last = name in ("Smooth", "TensorProduct", "FactorizedInteraction", "Posterior")
+    rows_last = name in (
+        "Smooth", "ShapedSmooth", "TensorProduct", "FactorizedInteraction", "Posterior",
+    )  # fmt: skip
 
     def placeholder(tensor: Any) -> Any:
         shape = list(tensor.shape)

@@ -289,6 +289,17 @@ def test_a_lasso_is_served_and_reported(tmp_path: Path) -> None:
     assert "lasso" in page.read_text()
 
 
+@pytest.mark.parametrize("solver", BLOCKS)
+def test_a_lasso_stands_beside_a_smooth_that_rises(solver: str) -> None:
+    """The conditions of a lasso, with the smooth's part taken out; and the smooth still rises."""
+    formula = 'y ~ lasso(a, b, c, d, sp=0.05) + s(e, shape="increasing", sp=0.01)'
+    model = fit(formula, solver=solver)
+    assert missed(model, 0.05, [[k] for k in range(4)]) < 1e-6
+    curve = model.predict(DATA.sort_values("e"), type="terms").iloc[:, 1].to_numpy()
+    assert (np.diff(curve) >= -1e-6).all()
+    assert np.ptp(curve) > 0.1
+
+
 # What the evidence selects ---------------------------------------------------------------------------------
 
 
