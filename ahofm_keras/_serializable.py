@@ -14,10 +14,10 @@ from typing import Any
 
 PACKAGE = "ahofm_keras"
 CLASSES = (
-    "AdditiveModel", "BasisExpansion", "ClassLabel", "Deviance", "FactorStart", "FactorizedInteraction",
-    "HalfDeviance", "Linear", "MeanResponse", "NonNegative", "Offset", "ParametricColumns", "Positions",
-    "Posterior", "Predictor", "QuadraticPenalty", "RangeLimit", "Response", "ShapedSmooth", "Smooth",
-    "SparseLinear",
+    "AdditiveModel", "BasisExpansion", "BlockColumns", "ClassLabel", "Deviance", "FactorStart",
+    "FactorizedInteraction", "HalfDeviance", "Linear", "MeanResponse", "NetInput", "NonNegative",
+    "Offset", "OrthogonalComplement", "ParametricColumns", "Positions", "Posterior", "Predictor",
+    "QuadraticPenalty", "RangeLimit", "Response", "ShapedSmooth", "Smooth", "SparseLinear",
     "TensorProduct",
 )  # fmt: skip
 

@@ -56,6 +56,7 @@ class TermCall:
             `OptionError` where they do not go together.
         hint: what a user may have meant who gave another number of features.
         columns: whether a feature may have several columns, such as `poly(x, 3)`.
+        takes_arrays: whether rows of its features may be arrays, such as images.
     """
 
     kind: str
@@ -65,6 +66,7 @@ class TermCall:
     finish: Callable[[str, tuple[Expression, ...], Options], Options] | None = None
     hint: str = ""
     columns: bool = False
+    takes_arrays: bool = False
 
 
 def _is_number(value: Any) -> bool:
@@ -348,6 +350,19 @@ def _finish_groups(name: str, features: tuple[Expression, ...], options: Options
     return options
 
 
+def _name(value: Any) -> str | None:
+    return None if isinstance(value, str) and value else 'the name of a network, e.g. "net"'
+
+
+def _finish_deep(name: str, features: tuple[Expression, ...], options: Options) -> Options:
+    if "net" not in options:
+        raise OptionError(
+            f'`{name}()` needs a network: `{name}({", ".join(map(str, features))}, net="net")`, given '
+            'beside the data as `nets={"net": keras_model}`.'
+        )
+    return options
+
+
 _SURFACES = " A surface is written `te(x1, x2)` or `ti(x1, x2)`, many interactions `ahofm(x1, x2, x3)`."
 _ONE_FEATURE = " A smooth of one feature is written `s(x)`."
 
@@ -388,6 +403,13 @@ TERM_CALLS: dict[str, TermCall] = {
         {"sp": _number(0, strictly=False), "groups": _groups},
         finish=_finish_groups,
         columns=True,
+    ),
+    "deep": TermCall(
+        "deep",
+        (1, None),
+        {"net": _name, "orthogonalize": _one_of(True, False, "all")},
+        finish=_finish_deep,
+        takes_arrays=True,
     ),
     "offset": TermCall("offset", (1, 1)),
 }

@@ -20,7 +20,7 @@ from ahofm_keras.plotting.curves import RUNAWAY, core_of
 from ahofm_keras.plotting.effects import draw_picture
 from ahofm_keras.plotting.levels import lies_flat, needs_rows
 from ahofm_keras.plotting.maps import draw_bars, draw_map, interaction_map_data, map_side, triple_data
-from ahofm_keras.plotting.picture import Picture, effect_frame, read_effect
+from ahofm_keras.plotting.picture import Picture, effect_frame, read_effect, read_networks
 from ahofm_keras.plotting.surfaces import MOST_PAGE_CELLS, contour_levels, extent, value_bar
 from ahofm_keras.plotting.texts import wrap
 from ahofm_keras.plotting.theme import INK, LETTER, SMALL, SOFT, TITLE, name_axis, new_figure, styled
@@ -180,6 +180,9 @@ def _chapter_data(
 ) -> dict[str, pd.DataFrame]:
     chosen = choose(Parts(model), curves, surfaces)
     found = {label: effect_frame(read_effect(model, (label,), **options)) for label in chosen.main}
+    parts = Parts(model)
+    for picture in read_networks(parts, **options) if parts.opaque else []:
+        found[picture.effect.label] = effect_frame(picture)
     for pair in chosen.pairs:
         found[":".join(pair)] = effect_frame(read_effect(model, pair, **options))
     if chosen.map:
@@ -222,13 +225,22 @@ def _read_chapter(
     left_out = chosen.left_out
     if not parts.groups:
         value = model.family.inverse_link(np.asarray(parts.constant), np)
-        left_out = [f"constant, {number(float(value))}"]
-    return Chapter(
-        parts.parameter,
-        _sections(model, chosen, main, pairs, mask),
-        (len(main), len(pairs)),
-        left_out,
-    )
+        left_out = [f"constant, {number(float(value))}"] * (not parts.opaque)
+    networks = read_networks(parts, **options) if parts.opaque else []
+    drawn = {picture.effect.label for picture in networks}
+    rest = [own for own in parts.opaque if own.label not in drawn]
+    left_out += [
+        f"not shown: {own.label} ({percent(own.variance / (parts.total_variance or 1.0))} of variance)"
+        for own in rest
+    ]
+    sections = _sections(model, chosen, main, pairs, mask)
+    if networks:
+        share = percent(sum(picture.effect.share for picture in networks))
+        height = 0.35 + _PANEL * _rows(len(networks), _COLUMNS)
+        title = f"Networks   {share} of variance"
+        strip = Section(title, height, lambda strip: _draw_main(strip, networks))
+        sections.insert(int(bool(main)), strip)
+    return Chapter(parts.parameter, sections, (max(len(main), len(networks)), len(pairs)), left_out)
 
 
 def _sections(

@@ -10,7 +10,7 @@ import numpy as np
 
 from ahofm_keras.bases import locate_levels
 from ahofm_keras.decomposition.parts import Parts, predictors_of
-from ahofm_keras.decomposition.read_rows import functions_on
+from ahofm_keras.decomposition.read_rows import functions_on, opaque_on
 from ahofm_keras.draws import generator
 from ahofm_keras.families.baseline import EVENT, STOP
 from ahofm_keras.model import AdditiveModel
@@ -77,7 +77,8 @@ def _fitted(
         own = {name: values[start : start + _CHUNK] for name, values in columns.items()}
         functions = functions_on(every[0], own)
         for parts, (name, predictor) in zip(every, model.design.predictors.items(), strict=True):
-            pieces[name].append(parts.link(functions) + predictor.offset(own))
+            link = parts.link(functions) + predictor.offset(own)
+            pieces[name].append(link + sum(opaque_on(parts, own).values(), 0.0))
     links = {name: np.concatenate(found) for name, found in pieces.items()}
     parameters = model.family.inverse_links(links)
     # A family with one parameter has the mean for it, and need not know its distribution.

@@ -19,6 +19,7 @@ _SOLVERS = {
     "variational": "variational: it chose the smoothing and switched off what was not needed",
     "bcd": "bcd: exact block updates at the smoothing asked for",
     "adam": "adam: mini-batches with early stopping",
+    "hybrid": "hybrid: networks by mini-batches, all other terms by exact updates, in turn",
 }
 
 
@@ -138,6 +139,10 @@ def _what(model: AdditiveModel, ranking: list[dict[str, Any]]) -> str:
             names, number = (_ONE, "one") if count == 1 else (_SEVERAL, f"{count:,}")
             effects = "" if len(pieces) > 1 else " effect" if count == 1 else " effects"
             pieces.append(f"{number}{effects} of {names.get(order, f'{order} features')}")
+    pieces += [
+        f"what the network {term.label} adds, which this page holds at its average"
+        for term in model.design.layout.only.opaque
+    ]
     if model.whole().family.several_classes:
         together = pieces[0] if len(pieces) == 1 else f"{', '.join(pieces[:-1])} and {pieces[-1]}"
         return f"The sum of {together} is the {model.quantity}."

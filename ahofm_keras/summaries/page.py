@@ -22,7 +22,7 @@ _UNKNOWN = "not known"
 _COVARY = 0.005
 # Degrees of freedom of atoms below which they say nothing.
 _ATOMS_OFF = 0.05
-_UNITS = {"variational": "sweeps", "bcd": "sweeps", "adam": "epochs"}
+_UNITS = {"variational": "sweeps", "bcd": "sweeps", "adam": "epochs", "hybrid": "epochs"}
 
 
 def page_text(sections: Sequence[Section], figures: Figures) -> str:
@@ -88,6 +88,7 @@ def _tables(section: Section, figures: Figures) -> list[Table]:
         "smooth": _smooth_table,
         "tensor": _tensor_table,
         "interaction": _interaction_table,
+        "network": _network_table,
     }
     for kind, make in makers.items():
         own = terms[terms["kind"] == kind]
@@ -185,6 +186,12 @@ def _shrunken_table(frame: pd.DataFrame, figures: Figures) -> Table:
     ]
     head = ("", "not 0", "edf", "lambda asked", "reached", "share", *_test_head(figures))
     return Table("Penalised linear terms", head, tuple(rows))
+
+
+def _network_table(frame: pd.DataFrame, figures: Figures) -> Table:
+    """Networks have a share, and no test."""
+    rows = [(label, str(row.order), percent(row.share)) for label, row in _rows(frame)]
+    return Table("Networks", ("", "features", "share"), tuple(rows))
 
 
 def _other_table(frame: pd.DataFrame, figures: Figures) -> Table:

@@ -18,6 +18,7 @@ from ahofm_keras.terms.identifiability import warn_if_not_identifiable
 from ahofm_keras.terms.layout import MEAN, Layout, lay_out
 from ahofm_keras.terms.learning import Learning, Shared
 from ahofm_keras.terms.margins import Margins, function_means, learn_margins
+from ahofm_keras.terms.networks import Network
 from ahofm_keras.terms.variables import Variable, find_variables
 from ahofm_keras.transforms import Expression, evaluate_expression, quote_column
 
@@ -52,7 +53,7 @@ class Design:
     """All that was learned from the training data.
 
     Args:
-        columns: raw column -> `"number"`, `"text"` or `"boolean"`.
+        columns: raw column -> `"number"`, `"text"`, `"boolean"` or `"array"`.
         features: distinct bases, each evaluated once whatever the number of terms and predictors.
         predictors: by parameter of the family.
         rows: n of the training data.
@@ -71,6 +72,12 @@ class Design:
     def terms(self) -> tuple[Term, ...]:
         """The terms of all predictors."""
         return tuple(term for predictor in self.predictors.values() for term in predictor.terms)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Of the rows of the raw columns that hold arrays."""
+        terms = self.terms if self.whole is None else self.whole.terms
+        return {name: shape for term in terms for name, shape in term.arrays.items()}
 
     @property
     def only(self) -> Predictor:
@@ -200,6 +207,7 @@ def fit_terms(
     levels: Mapping[str, tuple[str, ...]] | None = None,
     df_kind: str = "2H-HH",
     extrapolation: str = "clip",
+    networks: Mapping[str, Network] | None = None,
 ) -> Design:
     """Learn every term of some formulas from training columns.
 
@@ -210,6 +218,7 @@ def fit_terms(
         levels: of the columns of categories whose levels have an order; others have their own.
         df_kind: definition of degrees of freedom, `"2H-HH"` or `"H"`.
         extrapolation: `"clip"`, `"linear"` or `"error"`.
+        networks: that terms may be, by name.
 
     Raises:
         DataError, FormulaError: a constant feature, a df that cannot be reached, too few rows.
@@ -223,7 +232,7 @@ def fit_terms(
             for feature, df in zip(spec.features, term.degrees_asked(spec), strict=False):
                 key = feature, term.has_small_bases
                 reach[key] = max(reach.get(key, 0.0), df)
-    shared = Shared(columns, levels or {}, df_kind, extrapolation, reach)
+    shared = Shared(columns, levels or {}, df_kind, extrapolation, reach, networks)
     predictors = {name: _learn_predictor(formula, shared) for name, formula in formulas.items()}
     rows = len(next(iter(columns.values())))
     features = tuple(shared.pool.features)

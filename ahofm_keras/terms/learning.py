@@ -12,6 +12,7 @@ from ahofm_keras.formula import Formula, TermSpec
 from ahofm_keras.formula.margins import KNOT_OPTIONS
 from ahofm_keras.terms.features import FeaturePool, Request
 from ahofm_keras.terms.linear_coding import LinearCoder
+from ahofm_keras.terms.networks import Network
 from ahofm_keras.terms.smoothing import Smoother
 from ahofm_keras.terms.term_options import basis_form
 from ahofm_keras.transforms import Expression
@@ -30,6 +31,7 @@ class Shared:
         extrapolation: outside the training range.
         reach: degrees of freedom that the basis of each feature must be able to reach, by feature and
             whether it is a margin of a tensor product.
+        networks: that terms may be, by name.
     """
 
     def __init__(
@@ -39,8 +41,10 @@ class Shared:
         df_kind: str,
         extrapolation: str,
         reach: dict[tuple[Expression, bool], float],
+        networks: Mapping[str, Network] | None = None,
     ) -> None:
         self.columns = columns
+        self.networks = networks or {}
         self.levels = levels
         sharing = sum(not is_margin for _, is_margin in reach)
         self.pool = FeaturePool(columns, levels, extrapolation, sharing)
@@ -62,6 +66,7 @@ class Learning:
         columns: raw training columns.
         pool: features, each learned once.
         smoother: degrees of freedom -> lambda.
+        networks: that terms may be, by name.
         coder: of linear terms, one after another.
         reach: degrees of freedom that the basis of each feature must be able to reach, by feature and
             whether it is a margin of a tensor product.
@@ -74,6 +79,7 @@ class Learning:
         self.columns = shared.columns
         self.pool = shared.pool
         self.smoother = shared.smoother
+        self.networks = shared.networks
         self.reach = shared.reach
         self.coder = LinearCoder(shared.columns, shared.levels, formula.intercept)
         self.main_effects: set[Expression] = set()

@@ -18,11 +18,14 @@ from ahofm_keras import layers
 from ahofm_keras.bases import make_levels, make_linear, make_spline
 from ahofm_keras.layers import (
     BasisExpansion,
+    BlockColumns,
     ClassLabel,
     FactorizedInteraction,
     Linear,
     MeanResponse,
+    NetInput,
     Offset,
+    OrthogonalComplement,
     ParametricColumns,
     Positions,
     Posterior,
@@ -118,6 +121,51 @@ CASES = {
     "Offset": Case(
         lambda **options: Offset([column("x"), Expression("exp", (column("z"),))], **options),
         _columns,
+        "float64",
+    ),
+    "NetInput": Case(
+        lambda **options: NetInput(
+            [
+                {
+                    "expression": column("x").to_json(),
+                    "levels": [],
+                    "centre": 0.5,
+                    "scale": 0.3,
+                    "shape": [],
+                },
+                {"expression": column("g").to_json(), "levels": ["a", "b", "c"], "shape": []},
+                {
+                    "expression": column("flag").to_json(),
+                    "levels": [],
+                    "centre": 0.5,
+                    "scale": 2.0,
+                    "shape": [],
+                },
+            ],
+            (5,),
+            **options,
+        ),
+        _columns,
+    ),
+    "BlockColumns": Case(
+        lambda **options: BlockColumns(
+            [
+                {
+                    "size": (1 + PARABOLA.transform.shape[1]) * (1 + CUBIC.transform.shape[1]) - 1,
+                    "lambdas": 2,
+                    "pure": False,
+                    "features": [[1, 0], [0, 0]],
+                    "transforms": [PARABOLA.transform, CUBIC.transform],
+                }
+            ],
+            **options,
+        ),
+        _bases,
+        "float64",
+    ),
+    "OrthogonalComplement": Case(
+        lambda **options: OrthogonalComplement(4, **options),
+        lambda dtype: (_tensor(ROWS, 1)(dtype)[0], _tensor(ROWS, 4, seed=2)("float64")[0]),
         "float64",
     ),
     "BasisExpansion": Case(
@@ -260,7 +308,7 @@ def test_columns_in_memory_are_encoded_as_the_graph_does(name: str, dtype: str) 
 
 
 def test_all_layers_of_raw_columns_are_checked() -> None:
-    assert READERS == ["Positions", "ParametricColumns", "Offset"]
+    assert READERS == ["Positions", "ParametricColumns", "Offset", "NetInput"]
 
 
 @every_layer
@@ -327,7 +375,7 @@ def test_a_graph_of_any_number_of_rows_gives_the_same_outputs(name: str) -> None
     layer = case.make(dtype="float32")
     wanted = layer(*inputs)
     rows_last = name in (
-        "Smooth", "ShapedSmooth", "TensorProduct", "FactorizedInteraction", "Posterior",
+        "Smooth", "ShapedSmooth", "TensorProduct", "FactorizedInteraction", "Posterior", "BlockColumns",
     )  # fmt: skip
 
     def placeholder(tensor: Any) -> Any:
