@@ -302,6 +302,11 @@ def _notes(sections: Sequence[Section], figures: Figures) -> list[str]:
             "a lasso has no test: it would take as given which coefficients are not 0, which the same "
             "data chose."
         )
+    if figures["networks"]:
+        notes.append(
+            "edf, standard errors and p-values are those of the other terms, given the networks: there "
+            "is no AIC."
+        )
     if terms["pruned"].any():
         notes.append("pruned: the fit switched the term off, the data does not ask for it.")
     for section in sections:

@@ -91,7 +91,7 @@ class TermRows:
         span = self.layout.by_name.get(term.name)
         if span is not None:
             fill = self._penalised if span.block.is_penalised else self._linear
-            if span.block.is_penalised and not span.block.features:
+            if term.has_penalty:
                 fill = self._shrunken
             return {term.label: fill(span)}
         orders = self.layout.orders_of(term)
