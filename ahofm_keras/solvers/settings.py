@@ -143,6 +143,11 @@ class Settings:
     group_warm_up: int = 5
     group_sweeps: int = 10
     subset_sweeps: int = 6
+    # With fewer rows no surfaces are tried. Sweeps over new ones before their smoothing is chosen.
+    surface_rows: int = 0
+    surface_edf_penalty: float = 0.0
+    surface_price: float = 4.0
+    surface_sweeps: int = 3
     # What pruning may cost: a trial has not converged.
     prune_tolerance: float = 0.05
     # The weakest factors are tried, and only what is worth less than so many times its price.

@@ -35,11 +35,25 @@ def factor_sums(chunk: Chunk, state: State, index: int, feature: int) -> Sums:
     return chunk.take_out(state, index, feature)
 
 
+def surface_gram(chunk: Chunk, state: State, index: int) -> np.ndarray:
+    """Gram matrices of the factors of a surface, which stay as they are while the weights do."""
+    return chunk.surface_gram(state, index)
+
+
+def surface_sums(chunk: Chunk, state: State, index: int) -> np.ndarray:
+    """Right hand sides of the factors of a surface."""
+    return chunk.surface_sums(state, index)
+
+
 def fit_sums(chunk: Chunk, state: State) -> tuple[float, float]:
-    """Weighted sums of squares of the working residuals, and of the variances of interactions."""
+    """Weighted sums of squares of the working residuals, and of the variances of interactions.
+
+    But for those of surfaces, which follow from their Gram matrices.
+    """
     target, weight = chunk.working(state)
     squares = float(weight @ (target - chunk.fit(state)) ** 2)
-    variances = sum(float(weight @ chunk.sums(group)[1]) for group in state.groups)
+    groups = (group for group in state.groups if not group.is_surface)
+    variances = sum(float(weight @ chunk.sums(group)[1]) for group in groups)
     return squares, float(variances)
 
 

@@ -122,14 +122,14 @@ def ascend(engine: Engine, seed: int, other: State | None = None) -> Steps:
         seed: of the random factors.
         other: where another start has led, if there is one.
     """
-    state = engine.start()
+    state = engine.start(groups=1)
     start = _start_linear(engine, replace(state, groups=()))
     plain = _fit_linear(engine, start)
     if not state.groups:
         return (yield from climb(engine, plain))
     # Now the factors, which are 0, count in the dispersion as if they explained their share: it is
     # underestimated, and that helps. Where noise is overestimated factors die before they fit.
-    first = tuple(own for own in state.groups if not own.number and not own.factors.optional)
+    first = tuple(own for own in state.groups if not own.factors.optional)
     state = replace(plain, dispersion=1.0, linear=start.linear, groups=first)
     state = _fit_linear(engine, engine.linearise(state, Rough.ALL))
     state = _draw_in_range(engine, state, seed)

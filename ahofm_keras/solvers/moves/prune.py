@@ -26,6 +26,8 @@ class PruneFactors(Move):
     def propose(self, engine: Engine, state: State, refused: frozenset[Hashable]) -> Proposal | None:
         candidates = []
         for group, energies in zip(state.groups, factor_worths(engine, state), strict=True):
+            if group.is_surface:
+                continue  # a sweep decides
             active = np.maximum(group.is_active.sum(axis=0), group.order)
             prices = factor_prices(active, group.order, engine.settings)
             most = engine.settings.prune_worth * prices
