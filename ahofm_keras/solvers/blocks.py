@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -132,15 +132,15 @@ class FactorBlock(Block):
         position: of the feature in the design.
         variational: whether factors have variances on rows.
         is_given: whether the factors are known functions, which nothing updates.
-        seen: bands of Gram matrices that stay as they are while the weights of rows do, and the `Working`
-            that these belong to.
+        seen: what the weights of rows belong to, see `Working`, and the bands of Gram matrices that stay
+            as they are while these do.
     """
 
     feature: Feature
     position: int
     variational: bool
     is_given: bool = False
-    seen: tuple[Any, np.ndarray] | None = None
+    seen: tuple[object, np.ndarray] | None = None
 
     @property
     def width(self) -> int:

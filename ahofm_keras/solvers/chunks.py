@@ -170,9 +170,13 @@ class Chunk:
             return self.sums(group)[0]
         held = self._surfaces.get(group.key)
         if held is None or held[0] is not group:
-            functions = (self._functions(block) for block in (group.given, group.solved))
-            held = self._surfaces[group.key] = group, np.einsum("fn,fn->n", *functions)
+            held = self._surfaces[group.key] = group, self._products(group)
         return held[1]
+
+    def _products(self, surface: FactorGroup) -> np.ndarray:
+        """Mean of the sum of the products of a surface."""
+        functions = (self._functions(block) for block in (surface.given, surface.solved))
+        return np.asarray(np.einsum("fn,fn->n", *functions))
 
     def _functions(self, block: FactorBlock) -> np.ndarray:
         """Means of factors `(F, n)`."""
@@ -192,6 +196,9 @@ class Chunk:
         """The same from nothing, and nothing is kept."""
         total = state.linear.columns.evaluate(self, state.linear.mean)
         for group in state.groups:
+            if group.is_surface:
+                total = total + self._products(group)
+                continue
             moments = self.kernels.start_moments(group.order, group.rank, len(self.y), False)
             for block in group.blocks:
                 if not block.is_off:
@@ -249,8 +256,10 @@ class Chunk:
         """Predictor of each row at which it is linearised: a rough one where its own has no mean."""
         known = all(
             group.is_surface
-            or (held := self._groups.get(group.key)) is not None
-            and (held.may_become(group) or held.is_of(group))
+            or (
+                (held := self._groups.get(group.key)) is not None
+                and (held.may_become(group) or held.is_of(group))
+            )
             for group in at.groups
         )
         response, family = self.response, self.response.family

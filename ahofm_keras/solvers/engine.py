@@ -14,7 +14,7 @@ import numpy as np
 
 from ahofm_keras.families import Family
 from ahofm_keras.solvers import tasks
-from ahofm_keras.solvers.blocks import Block, make_linear_block
+from ahofm_keras.solvers.blocks import Block, FactorBlock, make_linear_block
 from ahofm_keras.solvers.chunks import Response
 from ahofm_keras.solvers.groups import (
     FactorGroup,

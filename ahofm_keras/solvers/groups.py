@@ -252,13 +252,14 @@ def _solved_block(
     """What the given functions are multiplied by, with the prior of a tensor product."""
     feature, beside = (order.features[place] for place in reversed(pair))
     given = beside.eigenvalues[functions]
+    settings = replace(settings, few_functions=settings.surface_functions)
     smoothing = [order.smoothing[place] for place in reversed(pair)]
     least = [least_smoothing(own, rows, settings.gap_reach) for own in (feature, beside)]
     start = PriorStart(
         beside_given(np.tile(feature.penalties, len(given)), given),
         (*smoothing, *[feature.atom_smoothing] * bool(feature.atoms)),
-        rows, True, order.fixed, settings.surface_price, tuple(least),
-        settings.surface_edf_penalty, atoms=int(feature.atoms > 0), settings=settings,
+        rows, True, order.fixed, settings.log_prior_odds * order.order, tuple(least),
+        atoms=int(feature.atoms > 0), settings=settings,
     )  # fmt: skip
     prior = make_prior([start], rows, settings)
     prior = replace(prior, shape=replace(prior.shape, given=given))

@@ -214,9 +214,7 @@ def _logarithms(weight: Any, unit: float) -> np.ndarray:
     return np.where(values <= _LOG_OF_ZERO, -np.inf, values - unit)
 
 
-def _read_group(
-    engine: Engine, layer: Any, place: int, number: int, unit: float
-) -> FactorGroup | None:
+def _read_group(engine: Engine, layer: Any, place: int, number: int, unit: float) -> FactorGroup | None:
     """A group as the model has it, without the factors that were switched off; None where all were."""
     order = engine.design.layout.only.orders[place]
     slots = np.array(order.factors_of(number))

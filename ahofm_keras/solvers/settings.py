@@ -143,11 +143,10 @@ class Settings:
     group_warm_up: int = 5
     group_sweeps: int = 10
     subset_sweeps: int = 6
-    # With fewer rows no surfaces are tried. Sweeps over new ones before their smoothing is chosen.
-    surface_rows: int = 0
-    surface_edf_penalty: float = 0.0
-    surface_price: float = 4.0
+    # Sweeps over new surfaces before their smoothing is chosen; and `few_functions` of their factors, of
+    # which they have many.
     surface_sweeps: int = 3
+    surface_functions: int = 8
     # What pruning may cost: a trial has not converged.
     prune_tolerance: float = 0.05
     # The weakest factors are tried, and only what is worth less than so many times its price.
@@ -181,6 +180,8 @@ class Settings:
 
     # Further starts, any number of them, would change the error by less than this share of it.
     agreement: float = 0.01
+    # And one start is enough where no more than this share of its degrees of freedom was drawn.
+    drawn_share: float = 0.05
 
     # Block coordinate descent -----------------------------------------------------------------------
 

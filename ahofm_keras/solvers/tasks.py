@@ -80,10 +80,13 @@ def rows_out_of_range(chunk: Chunk, state: State, reach: float) -> int:
 
 
 def factor_energies(chunk: Chunk, state: State) -> tuple[np.ndarray, ...]:
-    """Weighted sum of squares of each factor of each group."""
+    """Weighted sum of squares of each factor of each group but surfaces."""
     _, weight = chunk.working(state)
     energies = []
     for group in state.groups:
+        if group.is_surface:
+            energies.append(np.zeros(group.rank))
+            continue
         phi = np.stack(
             [chunk.bases[b.position].evaluate(b.posterior.coefficients) for b in group.blocks]
         )

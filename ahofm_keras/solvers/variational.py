@@ -50,13 +50,20 @@ def _starts(engine: Engine, model: Any, job: FitJob) -> Steps:
     for start in range(job.restarts + 1):
         other = states[0] if states else None
         states.append((yield from _one_start(engine, model, job, job.seed + start, other)))
-        if job.until_agreed and are_enough(engine, states):
+        if job.until_agreed and (is_same_from_any(engine, states[0]) or are_enough(engine, states)):
             break
-    if not job.restarts:
+    if len(states) == 1:
         return states[0]
     design = model.design.with_starts(len(states))
     average = average_states(states, [engine.bound(state) for state in states], design)
     return (yield from announced(engine, lambda: average))
+
+
+def is_same_from_any(engine: Engine, state: State) -> bool:
+    """Whether next to nothing of a fit was drawn: surfaces, unlike products, have one optimum."""
+    drawn = (group for group in state.groups if not group.is_surface)
+    edf = sum(float(block.edf.sum()) for group in drawn for block in group.blocks if block.is_updated)
+    return bool(state.surfaces) and edf <= engine.settings.drawn_share * state.edf
 
 
 def _one_start(engine: Engine, model: Any, job: FitJob, seed: int, other: State | None = None) -> Steps:

@@ -43,6 +43,9 @@ class PruneFactors(Move):
 
 
 def factor_worths(engine: Engine, state: State) -> list[np.ndarray]:
-    """Half the squares of each factor over the dispersion: about what it is worth to the likelihood."""
+    """Half the squares of each factor over the dispersion: about what it is worth to the likelihood.
+
+    Of surfaces, which stay or go as a whole, there are none.
+    """
     energies = engine.sums(tasks.factor_energies, state)
     return [own / (2 * state.dispersion) for own in energies]

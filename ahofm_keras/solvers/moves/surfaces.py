@@ -1,14 +1,16 @@
 """Fit a surface of its own to every pair of features that the residuals show something of.
 
-Random factors share what they are good at: where many pairs have effects of full rank, each group takes
-a little of all of them, and a weak component of a surface is not worth the price of a product. So the
-pairs are also fitted as tensor products, in place of the random factors, and stay if the evidence says so.
+Products are shared by all pairs of features. Where many pairs have effects of full rank every group
+takes a little of each of them, and a weak component of a surface is not worth the price of a product. So
+these pairs are also fitted as tensor products, in place of the random ones, and stay if the evidence
+says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import replace
+from math import comb, log
 
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.groups import can_be_surface
@@ -33,16 +35,21 @@ class Surfaces(Move):
         self.order, self.climb = order, climb
 
     def propose(self, engine: Engine, state: State, refused: frozenset[Hashable]) -> Proposal | None:
-        if refused or engine.rows < engine.settings.surface_rows:
+        if refused:
             return None
-        template = engine.make_group(self.order, rank=1)
-        if not significant_pairs(engine, state, template, self._known(state)):
-            return None  # what there is the products explain
-        own = [group for group in state.groups if group.factors.key == self.order.key]
-        plain = replace(state, groups=tuple(g for g in state.groups if g not in own or g.is_surface))
-        found = significant_pairs(engine, plain, template, self._known(state))
+        template, known = engine.make_group(self.order, rank=1), self._known(state)
+        if not significant_pairs(engine, state, template, known):
+            return None  # the products explain what there is
+        others = (own for own in state.groups if own.factors.key != self.order.key or own.is_surface)
+        plain = replace(state, groups=tuple(others))
+        found = significant_pairs(engine, plain, template, known)
+        if len(known) + len(found) <= self.order.size:
+            return None  # for so few pairs a group has factors enough
         proposed = self._with_surfaces(engine, plain, found)
-        return None if proposed is plain else Proposal(tuple(found), proposed)
+        if len(proposed.surfaces) == len(plain.surfaces):
+            return None
+        every = comb(len(self.order.features), 2)
+        return Proposal(tuple(found), proposed, log(comb(every, len(found))))
 
     def run(self, engine: Engine, proposal: Proposal) -> State:
         state = proposal.state
