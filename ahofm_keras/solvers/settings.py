@@ -143,6 +143,9 @@ class Settings:
     group_warm_up: int = 5
     group_sweeps: int = 10
     subset_sweeps: int = 6
+    # Where the residuals show each product of two functions, in squares of its standard error, clearer
+    # than this, groups of products find all of them, and what features have in common in several pairs.
+    surface_signal: float = 50.0
     # Sweeps over new surfaces before their smoothing is chosen; and `few_functions` of their factors, of
     # which they have many.
     surface_sweeps: int = 3

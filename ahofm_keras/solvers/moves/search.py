@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb, factorial, log
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,6 +65,20 @@ class Sample:
     settings: Settings
 
 
+class PairSignal(NamedTuple):
+    """What the residuals show of a pair.
+
+    Args:
+        pair: indices of the features in their group, that with the smoother functions first.
+        excess: what the squares of the sums, in units of their noise, are beyond it, all together.
+        mean: the same of one product.
+    """
+
+    pair: Subset
+    excess: float
+    mean: float
+
+
 def price_of_search(template: FactorGroup) -> float:
     """The strongest of many subsets is strong by chance too: the logarithm of their number."""
     return log(comb(len(template.blocks), template.order))
@@ -97,10 +111,8 @@ def search(
 
 def significant_pairs(
     engine: Engine, state: State, template: FactorGroup, known: Collection[Subset]
-) -> list[Subset]:
+) -> list[PairSignal]:
     """The pairs whose sums are beyond noise by more than their price, the strongest first.
-
-    Of a pair the feature with the smoother functions comes first.
 
     Args:
         engine: of the fit.
@@ -119,8 +131,9 @@ def significant_pairs(
         total = float(excess.sum())
         if total > least and subset not in known:
             rough = [float(_mean_place(excess.sum(axis=axis))) for axis in (1, 0)]
-            found.append((total, subset if rough[0] <= rough[1] else subset[::-1]))
-    return [subset for _, subset in sorted(found, reverse=True)]
+            directed = subset if rough[0] <= rough[1] else subset[::-1]
+            found.append(PairSignal(directed, total, total / excess.size))
+    return sorted(found, key=lambda signal: signal.excess, reverse=True)
 
 
 def _mean_place(energies: np.ndarray) -> float:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from math import comb, log
 
+import numpy as np
+
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.groups import can_be_surface
 from ahofm_keras.solvers.moves.move import Move, Proposal
@@ -45,11 +47,14 @@ class Surfaces(Move):
         found = significant_pairs(engine, plain, template, known)
         if len(known) + len(found) <= self.order.size:
             return None  # for so few pairs a group has factors enough
-        proposed = self._with_surfaces(engine, plain, found)
+        if np.median([signal.mean for signal in found]) > engine.settings.surface_signal:
+            return None
+        pairs = [signal.pair for signal in found]
+        proposed = self._with_surfaces(engine, plain, pairs)
         if len(proposed.surfaces) == len(plain.surfaces):
             return None
         every = comb(len(self.order.features), 2)
-        return Proposal(tuple(found), proposed, log(comb(every, len(found))))
+        return Proposal(tuple(pairs), proposed, log(comb(every, len(pairs))))
 
     def run(self, engine: Engine, proposal: Proposal) -> State:
         state = proposal.state
