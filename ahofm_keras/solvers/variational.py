@@ -178,7 +178,7 @@ def _fit_linear(engine: Engine, state: State) -> State:
         return state
     # A step led to where there is no mean, or none that could be meant: from the intercept alone, with
     # steps that are halved where they are too long.
-    plain = engine.linearise(replace(state, linear=engine.start().linear, groups=()))
+    plain = engine.linearise(replace(state, linear=engine.start(groups=0).linear, groups=()))
     plain = engine.update_dispersion(plain)
     for _ in range(engine.settings.linear_updates):
         plain = sweep(engine, plain, lambda own: -engine.objective(own))
