@@ -66,6 +66,7 @@ class Family(Observed):
             `"uneven spread"`, `"shape"`.
         predicts: what a prediction is, e.g. `"the probability"`.
         result_label: the same before the name of the response, e.g. `"Probability of a 1 in"`.
+        reader_note: what a page adds on its predictions, for people who do not know the family.
         meanings: what parameters are, in words, where that is not what most families mean by the name.
     """
 
@@ -86,6 +87,10 @@ class Family(Observed):
     def counted(self, y: np.ndarray, weight: np.ndarray) -> tuple[Family, np.ndarray]:
         """The family and the response of what was observed, where weights are a part of that."""
         return self, y
+
+    def of_rows(self, rows: np.ndarray) -> Family:
+        """The family of some rows, where it knows something of each, such as trials."""
+        return self
 
     def bound(self, nuisance: Mapping[str, Any]) -> Family:
         """The family that knows the nuisance, with the distribution of new responses."""

@@ -44,6 +44,7 @@ class PriorShape:
         given: `(r,)`, penalties of r given functions of another feature, where the factors of a block
             are what they are multiplied by, see `FactorGroup.is_surface`: they then share one group, in
             which the second lambda is that of the other feature. None elsewhere.
+        inequalities: `(c, m)`, forms of the coefficients that are at least 0; None where there are none.
 
     Attributes:
         of_widths: shapes of the same groups with other numbers of functions, see `resized`.
@@ -63,6 +64,7 @@ class PriorShape:
     weak: np.ndarray
     settings: Settings
     given: np.ndarray | None = None
+    inequalities: np.ndarray | None = None
     of_widths: dict[int, PriorShape] = field(init=False, default_factory=dict, repr=False)
 
     @cached_property
@@ -102,6 +104,13 @@ class PriorShape:
         products = self.eigenvalues[1:].any(axis=0) & self.shrunk
         several = np.isin(self.groups, self.groups[products])
         return FunctionGroups(np.where(several | ~self.shrunk, -1, self.groups))
+
+    @cached_property
+    def is_held(self) -> np.ndarray:
+        """`(m,)`, which coefficients stand in an inequality."""
+        if self.inequalities is None:
+            return np.zeros(len(self.groups), bool)
+        return np.asarray(self.inequalities.any(axis=0))
 
     @cached_property
     def penalties(self) -> np.ndarray | None:
@@ -156,9 +165,17 @@ class PriorShape:
             self,
             eigenvalues=self.eigenvalues[:, keep],
             groups=np.where(groups >= 0, numbers[groups], -1),
+            inequalities=self._inequalities_of(keep),
             **{name: getattr(self, name)[keep] for name in _BY_COEFFICIENT},
             **{name: getattr(self, name)[chosen] for name in _BY_GROUP},
         )
+
+    def _inequalities_of(self, keep: np.ndarray) -> np.ndarray | None:
+        """Those of some coefficients alone."""
+        if self.inequalities is None:
+            return None
+        own = ~self.inequalities[:, ~keep].any(axis=1)
+        return self.inequalities[own][:, keep] if own.any() else None
 
     def beside(self, other: PriorShape) -> PriorShape:
         """The groups of both, one after the other."""
