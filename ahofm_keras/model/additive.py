@@ -178,6 +178,11 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
         # A term may have several layers; only the last has its name.
         return list(dict.fromkeys([*named, *(own for own in self.network.layers if own.weights)]))
 
+    def networks_by_name(self) -> dict[str, Any]:
+        """The networks of its terms as they are now, by the names that they were given with."""
+        found = (pair for term in self.design.terms for pair in term.networks.items())
+        return {name: self.get_layer(layer) for layer, name in found}
+
     @property
     def encoded_names(self) -> list[str]:
         """What encoded rows hold, in the order in which the network takes it."""
