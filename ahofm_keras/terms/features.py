@@ -25,8 +25,8 @@ from ahofm_keras.packing import pack_array, unpack_array
 from ahofm_keras.penalties import DemmlerReinsch, difference_penalty, orthogonalise
 from ahofm_keras.terms.atoms import add_atoms, check_atoms, find_atoms
 from ahofm_keras.terms.basis_size import choose_size, usual_size
-from ahofm_keras.terms.points import at_point, without_value
 from ahofm_keras.terms.by_features import code_levels, code_number, is_number_coding
+from ahofm_keras.terms.points import at_point, without_value
 from ahofm_keras.transforms import Expression, evaluate_expression, learn_expression
 
 # What the two ends of an axis count together, beside all rows, where a margin of a tensor product is
