@@ -26,12 +26,12 @@ from ahofm_keras.transforms import Expression
 MOST_ATOMS = 100
 KNOTS = ("adaptive", "even", "quantile")
 BASES = ("ps", "cp", "re", "step")
-# A margin of a tensor product that is a straight line: along it slopes vary, and nothing bends.
-LINEAR = "linear"
 # Of a number and a category: a curve per level, shrunk as a random effect; deviations from a main curve.
 CURVE_BASES = ("fs", "sz")
 # Bases of two features of which one may be a category.
 FACTOR_BASES = (*CURVE_BASES, "re")
+# A margin of a tensor product that is a straight line: along it slopes vary, and nothing bends.
+LINEAR = "linear"
 # Degree of the pieces and order of the differences that the penalty is of: those of cubic P-splines, and
 # of steps.
 DEFAULT_M = (3, 2)
@@ -431,8 +431,8 @@ TERM_CALLS: dict[str, TermCall] = {
             "atoms": _atoms,
             "sp": _or_several(_number(0, strictly=False)),
             "shape": _one_of(*SHAPES),
-            "pc": _point,
             **_BY,
+            "pc": _point,
         },
         finish=_finish_smooth,
         hint=_SURFACES,

@@ -152,9 +152,9 @@ class Request:
         degree: of the pieces of a spline.
         difference: order of the differences of coefficients that the penalty is of.
         atoms: values with a function of their own, or `"auto"`: those that stand out.
-        through: value at which all functions are 0.
         coding: of what multiplies a term, see `by_features`.
         curves: among how many functions of this basis the rows are divided.
+        through: value at which all functions are 0.
     """
 
     kind: str
@@ -167,9 +167,9 @@ class Request:
     degree: int = 3
     difference: int = 2
     atoms: str | tuple[float, ...] = ()
-    through: float | None = None
     coding: Any = None
     curves: int = 1
+    through: float | None = None
 
 
 class FeaturePool:

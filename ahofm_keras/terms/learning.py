@@ -138,8 +138,8 @@ class Learning:
             degree=degree,
             difference=difference,
             atoms=asked_atoms(kind, degree, options.get("atoms", DEFAULT_ATOMS)),
-            through=options.get("pc"),
             curves=options.get(CURVES, 1),
+            through=options.get("pc"),
         )
 
     def own_smooth(self, feature: Expression) -> TermSpec | None:
