@@ -11,7 +11,7 @@ stored and evaluated once.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ahofm_keras.errors import DataError
@@ -99,6 +99,11 @@ class Term:
         return None
 
     @property
+    def smooth_features(self) -> tuple[int, ...]:
+        """Those of its features whose basis has a size that may be too small."""
+        return self.features
+
+    @property
     def raw_factors(self) -> tuple[Factor, ...]:
         """Numbers and categories that it takes from raw columns, other than by a basis."""
         return self.parametric.factors if self.parametric else ()
@@ -171,7 +176,25 @@ class Term:
         """The term with room for so many groups of factors in each of its orders."""
         return self
 
+    def with_smoothing(self, smoothing: tuple[float, ...], fixed: bool) -> Term:
+        """The term with other lambdas, one per penalty of its columns.
+
+        Args:
+            smoothing: of each penalty.
+            fixed: whether no solver may choose others.
+        """
+        raise NotImplementedError
+
+    def relabelled(self, label: str) -> Term:
+        """The term with another label."""
+        return replace(self, label=label)
+
     # Readers -------------------------------------------------------------------------------------
+
+    @property
+    def multiplier(self) -> int | None:
+        """Position in the design of what it is multiplied with, if anything."""
+        return None
 
     @property
     def is_surface(self) -> bool:
@@ -182,6 +205,11 @@ class Term:
     def holds_main(self) -> bool:
         """Whether it has functions of each of its features alone."""
         return False
+
+    @property
+    def has_curves(self) -> bool:
+        """Whether it follows any shape along each of its features, on its own or at some level."""
+        return self.holds_main
 
     @property
     def axis(self) -> Any | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ from ahofm_keras.transforms import Expression
 
 # Where a formula does not say.
 DEFAULT_ATOMS: str | bool = "auto"
+# Among the options of a specification, among how many functions of one basis the rows are divided.
+CURVES = "curves"
 
 
 class Shared:
@@ -31,6 +33,7 @@ class Shared:
         extrapolation: outside the training range.
         reach: degrees of freedom that the basis of each feature must be able to reach, by feature and
             whether it is a margin of a tensor product.
+        ordered: columns of categories whose order means something.
         networks: that terms may be, by name.
     """
 
@@ -41,9 +44,11 @@ class Shared:
         df_kind: str,
         extrapolation: str,
         reach: dict[tuple[Expression, bool], float],
+        ordered: Collection[str] = (),
         networks: Mapping[str, Network] | None = None,
     ) -> None:
         self.columns = columns
+        self.ordered = ordered
         self.networks = networks or {}
         self.levels = levels
         sharing = sum(not is_margin for _, is_margin in reach)
@@ -72,6 +77,9 @@ class Learning:
             whether it is a margin of a tensor product.
         main_effects: features whose main effect an interaction has added.
         rows: their number.
+        levels: of the columns of categories whose levels have an order.
+        ordered: columns of these whose order means something.
+        multiplied: numbers that some term multiplies with a constant.
     """
 
     def __init__(self, formula: Formula, shared: Shared) -> None:
@@ -79,6 +87,8 @@ class Learning:
         self.columns = shared.columns
         self.pool = shared.pool
         self.smoother = shared.smoother
+        self.levels, self.ordered = shared.levels, shared.ordered
+        self.multiplied: set[Expression] = set()
         self.networks = shared.networks
         self.reach = shared.reach
         self.coder = LinearCoder(shared.columns, shared.levels, formula.intercept)
@@ -128,12 +138,14 @@ class Learning:
             degree=degree,
             difference=difference,
             atoms=asked_atoms(kind, degree, options.get("atoms", DEFAULT_ATOMS)),
+            curves=options.get(CURVES, 1),
+            through=options.get("pc"),
         )
 
     def own_smooth(self, feature: Expression) -> TermSpec | None:
         """The `s()` that the formula has of a feature."""
         for spec in self.formula.terms:
-            if spec.kind == "s" and spec.features == (feature,):
+            if spec.kind == "s" and spec.inputs == (feature,):
                 return spec
         return None
 

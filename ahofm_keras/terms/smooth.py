@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,8 +43,9 @@ class SmoothTerm(Term):
     @classmethod
     def learn(cls, spec: TermSpec, learning: Learning) -> SmoothTerm:
         feature, options = spec.features[0], spec.options
-        if "shape" in options and learning.is_category(feature):
-            raise spec.error(f"`shape` has no meaning for the category `{feature}`.")
+        unused = [option for option in ("shape", "pc") if option in options]
+        if unused and learning.is_category(feature):
+            raise spec.error(f"`{unused[0]}` has no meaning for the category `{feature}`.")
         advice = f'write `s({feature}, bs="re")` or `{feature}`'
         learning.check_category(spec, feature, options, advice)
         # A given lambda is that of a penalty that other software can be given.
@@ -62,11 +63,11 @@ class SmoothTerm(Term):
 
     @classmethod
     def degrees_asked(cls, spec: TermSpec) -> list[float]:
-        return [float(spec.options.get("df") or DEFAULT_DF)]
+        return [float(spec.options.get("df") or DEFAULT_DF)] * len(spec.features)
 
     @classmethod
     def is_main_effect(cls, spec: TermSpec) -> bool:
-        return True
+        return len(spec.inputs) == 1
 
     @property
     def features(self) -> tuple[int, ...]:
@@ -91,6 +92,9 @@ class SmoothTerm(Term):
             fixed=self.fixed,
             shape=self.shape,
         )
+
+    def with_smoothing(self, smoothing: tuple[float, ...], fixed: bool) -> SmoothTerm:
+        return replace(self, smoothing=smoothing[0], fixed=fixed)
 
     def connect(self, inputs: Any) -> Tensor:
         ((_, within),), (basis,) = inputs.bases_of(self.features)
