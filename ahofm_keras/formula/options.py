@@ -15,6 +15,7 @@ from ahofm_keras.formula.margins import (
     KNOT_OPTIONS,
     check_margins,
     is_by_margin,
+    margin_option,
     order_by_margin,
     said_of_margin,
 )
@@ -29,6 +30,8 @@ BASES = ("ps", "cp", "re", "step")
 CURVE_BASES = ("fs", "sz")
 # Bases of two features of which one may be a category.
 FACTOR_BASES = (*CURVE_BASES, "re")
+# A margin of a tensor product that is a straight line: along it slopes vary, and nothing bends.
+LINEAR = "linear"
 # Degree of the pieces and order of the differences that the penalty is of: those of cubic P-splines, and
 # of steps.
 DEFAULT_M = (3, 2)
@@ -184,6 +187,11 @@ def _knots(value: Any) -> str | None:
     return f"{reason}, or the two ends of the axis, e.g. (0, 24)" if reason else None
 
 
+def _point(value: Any) -> str | None:
+    """A value of the feature."""
+    return None if _is_finite(value) else "a finite number, the value at which the function is 0"
+
+
 def _atoms(value: Any) -> str | None:
     """Values that get a function of their own, `"auto"` for those that stand out, False for none."""
     if value is False or value == "auto":
@@ -256,7 +264,7 @@ _ORDERS = {"D": _or_auto(_whole(2)), "orders": _orders}
 _TENSOR = {
     "k": _or_margins(_whole(2)),
     "df": _or_margins(_number(0, strictly=True)),
-    "bs": _or_margins(_one_of(*BASES)),
+    "bs": _or_margins(_one_of(*BASES, LINEAR)),
     "knots": _or_numbers("knots", _knots),
     "m": _or_numbers("m", _degree_and_difference),
     "atoms": _or_numbers("atoms", _atoms),
@@ -282,8 +290,8 @@ def check_basis(feature: Expression, options: Mapping[str, Any]) -> None:
     if _has_no_atoms(options) and options.get("atoms") not in (None, False, "auto"):
         raise OptionError("`atoms` cannot stand beside a circle or steps.")
     unused = [option for option in KNOT_OPTIONS if option in options]
-    if unused and options.get("bs") == "re":
-        raise OptionError(f'`{unused[0]}` has no meaning with bs="re".')
+    if unused and options.get("bs") in ("re", LINEAR):
+        raise OptionError(f'`{unused[0]}` has no meaning with bs="{options["bs"]}".')
     if unused and feature.is_category:
         raise OptionError(f"`{unused[0]}` has no meaning for the category `{feature}`.")
     if "m" not in options:
@@ -318,6 +326,8 @@ def _finish_smooth(name: str, features: tuple[Expression, ...], options: Options
     if "shape" in options and ("by" in options or len(features) == 2):
         raise OptionError("`shape` is that of one function: it cannot stand beside `by` or levels.")
     check_basis(features[0], {k: v for k, v in options.items() if k != "bs" or v not in CURVE_BASES})
+    if "pc" in options and (features[0].is_category or options.get("bs") == "re"):
+        raise OptionError(f"`pc` has no meaning for the levels of `{features[0]}`: they have no axis.")
     return _with_shape(features[0], options) if "shape" in options else options
 
 
@@ -370,6 +380,9 @@ def _finish_tensor(name: str, features: tuple[Expression, ...], options: Options
     options = order_by_margin(options, names)
     for place, feature in enumerate(features):
         check_basis(feature, said_of_margin(options, place))
+    if all(margin_option(options, "bs", place) == LINEAR for place in range(len(features))):
+        lines = (" * " if name == "te" else ":").join(names)
+        raise OptionError(f"`{name}()` of straight lines alone is written `{lines}`.")
     return options
 
 
@@ -418,6 +431,7 @@ TERM_CALLS: dict[str, TermCall] = {
             "sp": _or_several(_number(0, strictly=False)),
             "shape": _one_of(*SHAPES),
             **_BY,
+            "pc": _point,
         },
         finish=_finish_smooth,
         hint=_SURFACES,

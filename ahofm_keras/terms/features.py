@@ -57,6 +57,7 @@ class Feature:
         rank: largest degrees of freedom that can be reached.
         atom_smoothing: of atoms w_a the penalty is this times n sum_a w_a^2 where the data does not
             choose.
+        through: value at which all functions are 0, if there is one; then their means are not.
     """
 
     expression: Expression
@@ -67,6 +68,7 @@ class Feature:
     distinct: int
     rank: float
     atom_smoothing: float = 0.0
+    through: float | None = None
 
     @property
     def atoms(self) -> int:
@@ -116,6 +118,7 @@ class Feature:
             "distinct": self.distinct,
             "rank": self.rank,
             "atom_smoothing": self.atom_smoothing,
+            "through": self.through,
         }
 
     @classmethod
@@ -129,6 +132,7 @@ class Feature:
             config["distinct"],
             config["rank"],
             config["atom_smoothing"],
+            config.get("through"),
         )
 
 
@@ -149,6 +153,7 @@ class Request:
         atoms: values with a function of their own, or `"auto"`: those that stand out.
         coding: of what multiplies a term, see `by_features`.
         curves: among how many functions of this basis the rows are divided.
+        through: value at which all functions are 0.
     """
 
     kind: str
@@ -163,6 +168,7 @@ class Request:
     atoms: str | tuple[float, ...] = ()
     coding: Any = None
     curves: int = 1
+    through: float | None = None
 
 
 class FeaturePool:
@@ -312,12 +318,16 @@ def _learn(
         orthogonalise,
         penalty=_penalty(basis),
         rows=len(values),
-        constraint=center_basis(means) if centred else None,
         null_dimension=max(_count_free(basis) - centred, 0),
     )
-    # Degrees of freedom are those of the rows; only the coordinates know of the ends.
-    orthogonal = diagonalise(gram)
-    coordinates = diagonalise(_with_ends(gram, basis, values)) if request.ends else orthogonal
+    zero = center_basis(means) if centred else None
+    # Degrees of freedom are those of the centred rows; only the coordinates know of ends and points.
+    orthogonal = coordinates = diagonalise(gram, constraint=zero)
+    if request.ends:
+        coordinates = diagonalise(_with_ends(gram, basis, values), constraint=zero)
+    if request.through is not None:
+        there = _at_point(basis, request.through, spec)
+        coordinates = diagonalise(gram, constraint=center_basis(there))
     feature = Feature(
         learn_expression(expression, pool.columns),
         basis,
@@ -330,8 +340,10 @@ def _learn(
     if request.atoms:
         assert not isinstance(request.atoms, str), "those that stand out are known"
         atoms = check_atoms(request.atoms, found, expression, spec)
-        feature = add_atoms(feature, atoms, found, counts, centred)
+        feature = add_atoms(feature, atoms, found, counts, centred and request.through is None)
         gram, means = _gram(feature.basis, found, counts)
+    if request.through is not None:
+        feature = _without_value(feature, request.through)
     return feature, orthogonal, (means, gram / len(values))
 
 
@@ -354,6 +366,28 @@ def _learn_by(
         coded.basis, coded.transform, coded.eigenvalues, 0, len(found), orthogonal.rank,
     )  # fmt: skip
     return feature, orthogonal, (means, gram / len(values))
+
+
+def _at_point(basis: Basis, point: float, spec: TermSpec) -> np.ndarray:
+    """Values `(M,)` of the functions of a basis at a point, all of which shall add up to 0 there."""
+    low, high = basis.axis[0], basis.axis[-1]
+    if not (low <= point <= high or basis.period or basis.is_straight_beyond):
+        raise spec.error(
+            f"`pc` of `{spec.label}` must lie within the training values, from {low:g} to {high:g}: "
+            'beyond, the function is constant. Or choose extrapolation="linear", or `knots` that reach '
+            f"so far.\n    Received: pc={point:g}."
+        )
+    there: np.ndarray = evaluate_basis(basis, np.array([point]))[0]
+    return there
+
+
+def _without_value(feature: Feature, point: float) -> Feature:
+    """The feature with functions that are 0 at a point: all but that of an atom there are already.
+
+    Basis functions add up to 1, so that this takes a constant from each.
+    """
+    there = evaluate_basis(feature.basis, np.array([point])) @ feature.transform
+    return replace(feature, transform=feature.transform - there, through=point)
 
 
 def _warn_of_far_values(expression: Expression, values: np.ndarray) -> None:
