@@ -8,7 +8,15 @@ from typing import Any
 
 from ahofm_keras.formula.expressions import ExpressionReader
 from ahofm_keras.formula.foreign_syntax import ARGUMENTS, TERMS, hint, hint_for_value
-from ahofm_keras.formula.options import TERM_CALLS, OptionError, TermCall, feature_name, list_features
+from ahofm_keras.formula.options import (
+    DISTANCES,
+    TERM_CALLS,
+    OptionError,
+    TermCall,
+    distance_form,
+    feature_name,
+    list_features,
+)
 from ahofm_keras.formula.spec import TermSpec
 from ahofm_keras.texts import truncate
 from ahofm_keras.transforms import Expression
@@ -37,12 +45,14 @@ class _CallReader:
         features = tuple(self._feature(argument) for argument in self.node.args)
         self._check_features(features)
         options = {**self._options(), **self.call.fixed}
-        self._check_keys([feature_name(feature) for feature in features])
-        if self.call.finish is not None:
-            try:
+        try:
+            if self.call.join is not None:
+                features = self.call.join(self.name, features, options)
+            self._check_keys([feature_name(feature) for feature in features])
+            if self.call.finish is not None:
                 options = self.call.finish(self.name, features, options)
-            except OptionError as error:
-                raise self.error(str(error), self.node) from None
+        except OptionError as error:
+            raise self.error(str(error), self.node) from None
         snippet = self.reader.snippet
         return TermSpec(self.call.kind, features, options, self.name, snippet.source, snippet.span)
 
@@ -85,7 +95,10 @@ class _CallReader:
 
     def _value(self, option: str, keyword: ast.keyword) -> Any:
         value = self._literal(keyword.value)
-        expected = self.call.options[option](value)
+        check = self.call.options[option]
+        if option == "m" and self._distances() is not None:
+            check = distance_form(str(self._distances()))
+        expected = check(value)
         if expected:
             raise self.error(
                 f"`{option}` of `{self.name}()` must be {expected}.{hint_for_value(option, value)}\n"
@@ -93,6 +106,12 @@ class _CallReader:
                 keyword,
             )
         return value
+
+    def _distances(self) -> str | None:
+        """Which functions of distances a smooth has, None where it has others."""
+        given = [keyword.value for keyword in self.node.keywords if keyword.arg == "bs"]
+        bs = self._literal(given[0]) if given else "tp" if len(self.node.args) > 1 else None
+        return bs if self.call.kind == "s" and bs in DISTANCES else None
 
     def _literal(self, node: ast.AST) -> Any:
         """The value of a keyword argument: a literal, or the name of a column as text."""

@@ -16,7 +16,7 @@ _LEFT_OUT = 'Leave `bs` out for a P-spline; `knots="quantile"` puts knots where 
 BASES = {
     "cc": 'A cyclic spline is bs="cp".',
     "fs": "A curve for each group is `s(x) + ti(x, g)`, or `afm(x, g)`.",
-    **dict.fromkeys(("ad", "bs", "cr", "cs", "ds", "gp", "tp", "ts"), _LEFT_OUT),
+    **dict.fromkeys(("ad", "bs", "cr", "cs", "ts"), _LEFT_OUT),
 }
 SIGNS = {"^": "A power is written `**`.", "|": "A random intercept of `g` is `s(g)`."}
 _SMOOTH = "A smooth is written `s(x)`."

@@ -7,6 +7,7 @@ from ahofm_keras.layers.limit import RangeLimit
 from ahofm_keras.layers.linear import Linear
 from ahofm_keras.layers.posterior import Posterior
 from ahofm_keras.layers.predictor import ClassLabel, MeanResponse, Predictor, Response
+from ahofm_keras.layers.radial import RadialExpansion
 from ahofm_keras.layers.smooth import Smooth
 from ahofm_keras.layers.tensors import TensorProduct
 
@@ -21,6 +22,7 @@ __all__ = [
     "Positions",
     "Posterior",
     "Predictor",
+    "RadialExpansion",
     "RangeLimit",
     "Response",
     "Smooth",

@@ -72,6 +72,12 @@ class Design:
         """The terms of all predictors."""
         return tuple(term for predictor in self.predictors.values() for term in predictor.terms)
 
+    @cached_property
+    def place_columns(self) -> tuple[slice, ...]:
+        """Where the place of each feature stands in `EncodedRows.positions`."""
+        stops = np.cumsum([0, *(feature.basis.dimension for feature in self.features)]).tolist()
+        return tuple(slice(*ends) for ends in zip(stops[:-1], stops[1:], strict=True))
+
     @property
     def only(self) -> Predictor:
         """The predictor of a design that has one; raises a `DataError` of one with several."""

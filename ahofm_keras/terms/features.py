@@ -21,10 +21,12 @@ from ahofm_keras.bases import (
 from ahofm_keras.cells import Cells, basis_cells
 from ahofm_keras.errors import DataError, warn
 from ahofm_keras.formula import TermSpec
+from ahofm_keras.formula.options import DISTANCES
 from ahofm_keras.packing import pack_array, unpack_array
 from ahofm_keras.penalties import DemmlerReinsch, difference_penalty, orthogonalise
 from ahofm_keras.terms.atoms import add_atoms, check_atoms, find_atoms
 from ahofm_keras.terms.basis_size import choose_size, usual_size
+from ahofm_keras.terms.isotropic import learn_distances
 from ahofm_keras.transforms import Expression, evaluate_expression, learn_expression
 
 # What the two ends of an axis count together, beside all rows, where a margin of a tensor product is
@@ -136,7 +138,7 @@ class Request:
     """What a term asks of a feature's basis; equal requests share one feature.
 
     Args:
-        kind: `"ps"`, `"cp"`, `"re"` or `"linear"`.
+        kind: `"ps"`, `"cp"`, `"re"`, `"mrf"`, `"linear"`, or of distances `"tp"`, `"ds"`, `"gp"`.
         size: number of functions where the user gave it, else None.
         df: degrees of freedom that the basis must be able to reach.
         knots: how the knots are placed.
@@ -146,6 +148,7 @@ class Request:
         degree: of the pieces of a spline.
         difference: order of the differences of coefficients that the penalty is of.
         atoms: values with a function of their own, or `"auto"`: those that stand out.
+        form: of functions of distances, what `m` says of them.
     """
 
     kind: str
@@ -158,6 +161,7 @@ class Request:
     degree: int = 3
     difference: int = 2
     atoms: str | tuple[float, ...] = ()
+    form: tuple[float, ...] = ()
 
 
 class FeaturePool:
@@ -232,6 +236,8 @@ def feature_values(
 ) -> np.ndarray:
     """Training values of an expression, checked to be finite."""
     names = list(expression.columns())
+    if expression.is_point:
+        _check_coordinates(expression, columns, spec)
     if not expression.is_column and not expression.is_category:
         for name in names:
             if columns[name].dtype.kind != "f":
@@ -243,6 +249,19 @@ def feature_values(
         values = np.asarray(evaluate_expression(learn_expression(expression, columns), columns))
     check_finite(expression, values, columns)
     return values
+
+
+def _check_coordinates(
+    expression: Expression, columns: Mapping[str, np.ndarray], spec: TermSpec
+) -> None:
+    """Raise where a coordinate of a point is a category."""
+    for name in expression.columns():
+        if columns[name].dtype.kind != "f":
+            kind = "booleans" if columns[name].dtype.kind == "b" else "texts"
+            raise DataError(
+                f"`{spec.label}` takes distances between points, but column `{name}` holds {kind}. "
+                f"The product of a smooth and a category is `te({expression})`."
+            )
 
 
 def find_levels(
@@ -288,7 +307,9 @@ def _learn(
     distinct = len(found)
     if distinct < 2:
         raise constant_column(expression, spec)
-    if request.kind == "re":
+    if request.kind in DISTANCES:
+        basis = learn_distances(request, expression, found, len(values), pool.extrapolation, spec)
+    elif request.kind == "re":
         basis = make_levels(find_levels(expression, found, pool.levels))
         if basis.size > _MANY_LEVELS:
             warn(
@@ -299,6 +320,9 @@ def _learn(
         basis = _make_basis(request, found, counts, pool, spec)
     if basis.is_spline:
         _warn_of_far_values(expression, values)
+    for coordinate, own in zip(expression.coordinates, values.T, strict=False):
+        if expression.is_point:
+            _warn_of_far_values(coordinate, own)
     gram, means = _gram(basis, found, counts)
     centred = request.center and basis.kind != "linear"
     diagonalise = partial(
@@ -382,6 +406,8 @@ def _check_ends(knots: str | tuple[float, float], values: np.ndarray, spec: Term
 
 
 def _penalty(basis: Basis) -> np.ndarray:
+    if basis.radial is not None:
+        return np.diag(np.append(basis.radial.roughness, np.zeros(len(basis.radial.powers))))
     if not basis.is_spline:
         return np.eye(basis.size)
     if basis.kind == "cp":
@@ -392,6 +418,8 @@ def _penalty(basis: Basis) -> np.ndarray:
 
 def _count_free(basis: Basis) -> int:
     """Functions that the penalty leaves free: polynomials below its order, but on a circle constants."""
+    if basis.radial is not None:
+        return len(basis.radial.powers)
     return {"ps": min(basis.difference, basis.size), "cp": 1}.get(basis.kind, 0)
 
 
@@ -402,11 +430,11 @@ def _with_ends(gram: np.ndarray, basis: Basis, values: np.ndarray) -> np.ndarray
 
 
 def _count_values(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct values, numbers rising, and how many rows have each."""
+    """Distinct values or points, numbers rising, and how many rows have each."""
     if values.dtype == object:
         codes, found = pd.factorize(values)
         return found, np.bincount(codes)
-    return np.unique(values, return_counts=True)
+    return np.unique(values, axis=None if values.ndim == 1 else 0, return_counts=True)
 
 
 def _gram(basis: Basis, values: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ahofm_keras.formula import Formula, TermSpec
 from ahofm_keras.formula.margins import KNOT_OPTIONS
+from ahofm_keras.formula.options import DISTANCES
 from ahofm_keras.terms.features import FeaturePool, Request
 from ahofm_keras.terms.linear_coding import LinearCoder
 from ahofm_keras.terms.smoothing import Smoother
@@ -112,6 +113,10 @@ class Learning:
         """The basis that the options of a smooth ask for."""
         if self.is_category(feature) or options.get("bs") == "re":
             return Request("re", center=options.get("center", True))
+        bs = options.get("bs") or ("tp" if feature.is_point else None)
+        if bs in DISTANCES:
+            form, center = as_form(options.get("m")), options.get("center", True)
+            return Request(bs, options.get("k"), self.reach[feature, False], center=center, form=form)
         kind, degree, difference = basis_form(options.get("bs"), options.get("m"))
         return Request(
             kind,
@@ -130,6 +135,11 @@ class Learning:
             if spec.kind == "s" and spec.features == (feature,):
                 return spec
         return None
+
+
+def as_form(m: Any) -> tuple[float, ...]:
+    """What `m` says of functions of distances, as numbers."""
+    return () if m is None else tuple(map(float, m if isinstance(m, tuple) else (m,)))
 
 
 def asked_atoms(kind: str, degree: int, given: Any) -> str | tuple[float, ...]:

@@ -33,7 +33,7 @@ class Variable:
     """A variable and the functions that terms have of it.
 
     Args:
-        label: e.g. `x1` or `log(x2)`.
+        label: e.g. `x1` or `log(x2)`; of points `lon, lat`.
         expression: of raw columns, whose values are the variable's.
         levels: of a category, empty for a number.
         places: positions of its features in the design.
@@ -51,6 +51,16 @@ class Variable:
     @property
     def is_category(self) -> bool:
         return bool(self.levels)
+
+    @property
+    def is_point(self) -> bool:
+        """Whether its values are points `(n, d)`."""
+        return self.expression.is_point
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of its axes: of a point those of its coordinates, else its own."""
+        return tuple(map(str, self.expression.coordinates)) if self.is_point else (self.label,)
 
     @property
     def size(self) -> int:
