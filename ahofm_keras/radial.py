@@ -18,7 +18,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy.cluster.vq import kmeans2
+from scipy.spatial import cKDTree
 
 from ahofm_keras.draws import generator
 from ahofm_keras.packing import pack_array, unpack_array
@@ -231,9 +231,20 @@ def _choose_knots(x: np.ndarray, size: int) -> tuple[np.ndarray, float, np.ndarr
         chosen = random.permutation(len(knots))[:_CLUSTERED_ROWS]
         sample = knots[np.sort(chosen)]
         start = sample[random.choice(len(sample), count, replace=False)]
-        found, labels = kmeans2(sample, start, iter=_CLUSTERING_STEPS, minit="matrix", missing="warn")
-        knots = found[np.unique(labels)]
+        knots = _cluster_centres(sample, start)
     return centre, unit, ends, knots
+
+
+def _cluster_centres(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """Centres of clusters of points: some steps of k-means."""
+    for _ in range(_CLUSTERING_STEPS):
+        nearest = cKDTree(centres).query(points)[1]
+        counts = np.bincount(nearest, minlength=len(centres))
+        filled = counts > 0
+        for coordinate, own in enumerate(points.T):
+            sums = np.bincount(nearest, own, minlength=len(centres))
+            centres[filled, coordinate] = sums[filled] / counts[filled]
+    return centres
 
 
 def _distances(knots: np.ndarray) -> np.ndarray:

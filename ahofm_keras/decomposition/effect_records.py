@@ -10,7 +10,14 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ahofm_keras.decomposition.grids import make_axis, near_data, read_at, with_jumps
+from ahofm_keras.decomposition.grids import (
+    axes_of,
+    make_axis,
+    near_data,
+    read_at,
+    values_on,
+    with_jumps,
+)
 from ahofm_keras.decomposition.names import check_count, check_order, find_subset, name_parameter
 from ahofm_keras.decomposition.parts import NOTHING, Parts
 from ahofm_keras.decomposition.purify import Purification, purify_parts
@@ -31,8 +38,8 @@ class Effect:
     """The part of the link that belongs to one subset of features and to no smaller one.
 
     Args:
-        label: e.g. `x1:x2`.
-        features: names.
+        label: e.g. `x1:x2`; of points `lon, lat`.
+        features: names of the axes; of points those of coordinates.
         grid: values of each feature, `(n_1,)`, ...
         fit: `(n_1, ..., n_d)`, in units of the link.
         se: standard errors, the same shape; None where the model has no posterior, or what is moved by
@@ -120,7 +127,7 @@ def effect(
     parts = Parts(model, parameter)
     subset = find_subset(parts, features)
     check_count("points", points, 2)
-    given = read_at(parts, subset, at or {})
+    given = read_at(parts, axes_of(parts, subset), at or {})
     purification = purify_parts(parts, data, wanted=subset) if purify else None
     maker = _Maker(parts, points, purification)
     return maker.make(subset, maker.share(subset), given)
@@ -191,7 +198,7 @@ class _Maker:
         self,
         subset: Subset,
         share: float,
-        at: Mapping[int, np.ndarray] | None = None,
+        at: Mapping[str, np.ndarray] | None = None,
         heaped: bool = False,
     ) -> Effect:
         """The effect of one subset, at given values of some variables, else on even grids.
@@ -199,32 +206,34 @@ class _Maker:
         Args:
             subset: of variables.
             share: of the variance.
-            at: values by variable.
+            at: values by name of the axis.
             heaped: whether these are its atoms.
         """
         parts, given = self.parts, at or {}
-        variables = [parts.variables[variable] for variable in subset]
-        points = self.points or _POINTS.get(len(subset), _MANY_POINTS)
+        axes = axes_of(parts, subset)
+        points = self.points or _POINTS.get(len(axes), _MANY_POINTS)
         grid = tuple(
-            given[v] if v in given else make_axis(parts.variables[v], parts.margins.single[v], points)
-            for v in subset
+            given[axis.name] if axis.name in given else make_axis(axis, points) for axis in axes
         )
-        if len(subset) == 1 and not given and not self.points:
-            grid = (with_jumps(grid[0], variables[0]),)
-        functions = [v.functions(values) for v, values in zip(variables, grid, strict=True)]
+        if len(axes) == 1 and not given and not self.points:
+            grid = (with_jumps(grid[0], axes[0].variable),)
+        shape, values = tuple(map(len, grid)), values_on(parts, subset, grid)
+        functions = [parts.variables[v].functions(own) for v, own in zip(subset, values, strict=True)]
         fit = parts.evaluate_grid(subset, functions)
         if self.purification is not None:
             fit = fit + self.purification.evaluate_grid(subset, functions)
         uncertainty = self.uncertainty
         return Effect(
             parts.label(subset),
-            tuple(variable.label for variable in variables),
+            tuple(axis.name for axis in axes),
             grid,
-            fit,
-            None if uncertainty is None else uncertainty.standard_errors(subset, grid),
+            fit.reshape(shape),
+            None
+            if uncertainty is None
+            else uncertainty.standard_errors(subset, values).reshape(shape),
             share,
-            near_data(parts, subset, grid),
-            tuple(variable.is_category for variable in variables),
+            near_data(parts, axes, grid),
+            tuple(axis.is_category for axis in axes),
             self.purification is not None,
             None if heaped else self._atoms(subset, share),
             parts.parameter,
@@ -232,10 +241,10 @@ class _Maker:
 
     def _atoms(self, subset: Subset, share: float) -> Effect | None:
         """The effect of one variable at its atoms, if it has any."""
-        values = self.parts.variables[subset[0]].atoms
-        if len(subset) > 1 or not len(values):
+        variable = self.parts.variables[subset[0]]
+        if len(subset) > 1 or not len(variable.atoms):
             return None
-        return self.make(subset, share, {subset[0]: values}, heaped=True)
+        return self.make(subset, share, {variable.label: variable.atoms}, heaped=True)
 
     def share(self, subset: Subset) -> float:
         """Share of the variance that a subset has."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
@@ -21,6 +22,7 @@ def find_subset(parts: Parts, features: tuple[str, ...]) -> Subset:
         if not isinstance(name, str):
             raise DataError(f"Features are given by name. Received: {name!r}.")
     known = known_names(parts)
+    features = _with_points(parts, features, known)
     subset = tuple(known[part] for name in features for part in _split(name, known, parts))
     if not subset:
         raise DataError(f"Name at least one feature. The model has: {_listed(_labels(parts))}.")
@@ -37,6 +39,26 @@ def find_subset(parts: Parts, features: tuple[str, ...]) -> Subset:
     if not parts.has(subset):
         raise _not_together(parts, subset, listed)
     return subset
+
+
+def _with_points(
+    parts: Parts, features: tuple[str, ...], known: Mapping[str, int]
+) -> tuple[str, ...]:
+    """The names with those of all coordinates of a point as that of the point.
+
+    Where the model has the coordinates as features of their own too, these are meant if some term holds
+    them together.
+    """
+    for variable in parts.variables:
+        own = [name for name in variable.coordinates if name in features]
+        if not variable.is_point or len(own) < len(variable.coordinates):
+            continue
+        if set(own) <= set(known) and parts.has(tuple(known[name] for name in own)):
+            continue
+        rest = tuple(name for name in features if name not in own)
+        place = features.index(own[0])
+        features = (*rest[:place], variable.label, *rest[place:])
+    return features
 
 
 def known_names(parts: Parts) -> dict[str, int]:

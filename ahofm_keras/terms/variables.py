@@ -72,6 +72,12 @@ class Variable:
         """Values with functions of their own, rising."""
         return np.unique([atom for feature in self.features for atom in feature.basis.atoms])
 
+    @property
+    def typical_points(self) -> np.ndarray:
+        """Points that lie as those of the training rows do, `(m, d)`: the knots of its functions."""
+        radial = next(f.basis.radial for f in self.features if f.basis.radial is not None)
+        return np.asarray(radial.centre + radial.unit * radial.knots)
+
     def columns_of(self, place: int) -> slice:
         """Where the functions of a feature of the design stand among the variable's."""
         start = 0
