@@ -59,6 +59,7 @@ class Basis:
         difference: for splines, the order of the differences of coefficients that the penalty is of.
         atoms: values with functions of their own, rising; of `"ps"` alone.
         radial: the functions of distances; None of all other kinds.
+        neighbours: of regions, the places of each two levels that are neighbours.
     """
 
     kind: str
@@ -72,6 +73,7 @@ class Basis:
     difference: int = 2
     atoms: tuple[float, ...] = ()
     radial: Radial | None = None
+    neighbours: tuple[tuple[int, int], ...] = ()
 
     @property
     def dimension(self) -> int:
@@ -169,6 +171,7 @@ class Basis:
             "difference": self.difference,
             "atoms": list(self.atoms),
             **({} if self.radial is None else {"radial": self.radial.to_json()}),
+            **({"neighbours": [list(pair) for pair in self.neighbours]} if self.neighbours else {}),
         }
 
     @classmethod
@@ -185,6 +188,7 @@ class Basis:
             config["difference"],
             tuple(config["atoms"]),
             Radial.from_json(config["radial"]) if config.get("radial") else None,
+            tuple((first, second) for first, second in config.get("neighbours", ())),
         )
 
 
@@ -228,9 +232,11 @@ def make_spline(
     )
 
 
-def make_levels(levels: tuple[Any, ...], kind: str = "re") -> Basis:
+def make_levels(
+    levels: tuple[Any, ...], kind: str = "re", neighbours: tuple[tuple[int, int], ...] = ()
+) -> Basis:
     """One box a level; a level that is not listed has no function at all."""
-    return Basis(kind, len(levels), 0, levels=levels)
+    return Basis(kind, len(levels), 0, levels=levels, neighbours=neighbours)
 
 
 def make_distances(kind: str, radial: Radial, extrapolation: str) -> Basis:

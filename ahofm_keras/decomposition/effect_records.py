@@ -52,6 +52,7 @@ class Effect:
         atoms: of one feature, the effect at the values that have a function of their own, beside which
             an even grid stands; None where there are none.
         parameter: of the family, whose predictor it is a part of; None of a model with one predictor.
+        variables: names of the variables, where some are points, whose coordinates are `features`.
     """
 
     label: str
@@ -65,10 +66,17 @@ class Effect:
     purified: bool = False
     atoms: Effect | None = None
     parameter: str | None = None
+    variables: tuple[str, ...] = ()
 
     @property
     def order(self) -> int:
+        """Number of axes."""
         return len(self.features)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What a title names: variables where some are points, else features."""
+        return self.variables or self.features
 
     def band(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends of the pointwise credible band."""
@@ -237,6 +245,7 @@ class _Maker:
             self.purification is not None,
             None if heaped else self._atoms(subset, share),
             parts.parameter,
+            tuple(parts.variables[v].label for v in subset) if len(axes) > len(subset) else (),
         )
 
     def _atoms(self, subset: Subset, share: float) -> Effect | None:

@@ -25,7 +25,9 @@ MOST_ATOMS = 100
 KNOTS = ("adaptive", "even", "quantile")
 # Functions of distances, of one feature or the coordinates of a point.
 DISTANCES = ("tp", "ds", "gp")
-BASES = ("ps", "cp", "re", "step", "mrf", *DISTANCES)
+# What factors are made of, and what smooths are.
+FACTOR_BASES = ("ps", "cp", "re", "step")
+BASES = (*FACTOR_BASES, "mrf", *DISTANCES)
 # Degree of the pieces and order of the differences that the penalty is of: those of cubic P-splines, and
 # of steps.
 DEFAULT_M = (3, 2)
@@ -247,7 +249,7 @@ _AFM = {
     "F": _RANK,
     "df": _or_dict(_or_tuple(_number(0, strictly=True))),
     "k": _or_dict(_whole(2)),
-    "bs": _or_dict(_one_of(*BASES)),
+    "bs": _or_dict(_one_of(*FACTOR_BASES)),
     "knots": _or_dict(_knots),
     "m": _or_dict(_degree_and_difference),
     "atoms": _or_dict(_atoms),

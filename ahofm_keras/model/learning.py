@@ -28,7 +28,12 @@ _MOSTLY = 0.8
 
 
 def learn_state(
-    formula: str | Mapping[str, str], data: Any, family: Family, df_kind: str, extrapolation: str
+    formula: str | Mapping[str, str],
+    data: Any,
+    family: Family,
+    df_kind: str,
+    extrapolation: str,
+    neighbours: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Everything that the training data teaches.
 
@@ -38,6 +43,7 @@ def learn_state(
         family: of the response.
         df_kind: definition of degrees of freedom.
         extrapolation: outside the training range.
+        neighbours: of regions, by the name of their column.
 
     Returns:
         A dict with the `family`, the `formula` with `.` written out (of several parameters a dict), the
@@ -70,8 +76,9 @@ def learn_state(
     # Matrices of bases are small: threads that wait for each other take longer than one alone.
     with threadpool_limits(1, "blas"):
         design = fit_terms(
-            formulas, columns, kinds, levels=levels, df_kind=df_kind, extrapolation=extrapolation
-        )
+            formulas, columns, kinds, levels=levels, df_kind=df_kind, extrapolation=extrapolation,
+            neighbours=neighbours,
+        )  # fmt: skip
     offset = design.first.offset(columns) if design.first.offsets else 0.0
     units = None if y is None else learn_units(family.as_weighted(y, None)[0], offset, family, design)
     shift, scale = (None, None) if units is None else next(iter(units.values()))

@@ -18,6 +18,7 @@ from ahofm_keras.terms.identifiability import warn_if_not_identifiable
 from ahofm_keras.terms.layout import MEAN, Layout, lay_out
 from ahofm_keras.terms.learning import Learning, Shared
 from ahofm_keras.terms.margins import Margins, function_means, learn_margins
+from ahofm_keras.terms.regions import neighbours_of
 from ahofm_keras.terms.variables import Variable, find_variables
 from ahofm_keras.transforms import Expression, evaluate_expression, quote_column
 
@@ -77,6 +78,15 @@ class Design:
         """Where the place of each feature stands in `EncodedRows.positions`."""
         stops = np.cumsum([0, *(feature.basis.dimension for feature in self.features)]).tolist()
         return tuple(slice(*ends) for ends in zip(stops[:-1], stops[1:], strict=True))
+
+    @property
+    def neighbours(self) -> dict[str, dict[Any, list[Any]]]:
+        """Neighbours of regions, by the name of their column."""
+        return {
+            next(iter(feature.expression.columns())): neighbours_of(feature.basis)
+            for feature in self.features
+            if feature.basis.kind == "mrf"
+        }
 
     @property
     def only(self) -> Predictor:
@@ -206,6 +216,7 @@ def fit_terms(
     levels: Mapping[str, tuple[str, ...]] | None = None,
     df_kind: str = "2H-HH",
     extrapolation: str = "clip",
+    neighbours: Mapping[str, Any] | None = None,
 ) -> Design:
     """Learn every term of some formulas from training columns.
 
@@ -216,6 +227,7 @@ def fit_terms(
         levels: of the columns of categories whose levels have an order; others have their own.
         df_kind: definition of degrees of freedom, `"2H-HH"` or `"H"`.
         extrapolation: `"clip"`, `"linear"` or `"error"`.
+        neighbours: of regions, by the name of their column.
 
     Raises:
         DataError, FormulaError: a constant feature, a df that cannot be reached, too few rows.
@@ -229,7 +241,7 @@ def fit_terms(
             for feature, df in zip(spec.features, term.degrees_asked(spec), strict=False):
                 key = feature, term.has_small_bases
                 reach[key] = max(reach.get(key, 0.0), df)
-    shared = Shared(columns, levels or {}, df_kind, extrapolation, reach)
+    shared = Shared(columns, levels or {}, df_kind, extrapolation, reach, neighbours)
     predictors = {name: _learn_predictor(formula, shared) for name, formula in formulas.items()}
     rows = len(next(iter(columns.values())))
     features = tuple(shared.pool.features)
@@ -237,6 +249,7 @@ def fit_terms(
         _check_rows(rows, predictor)
         warn_if_not_identifiable(predictor.terms, features, columns)
     shared.smoother.warn()
+    _check_neighbours(features, neighbours or {})
     terms = tuple(term for predictor in predictors.values() for term in predictor.terms)
     margins = learn_margins(find_variables(features, terms), terms, columns, shared.pool.moments)
     return Design(dict(kinds), features, predictors, rows, margins)
@@ -250,6 +263,17 @@ def _learn_predictor(formula: Formula, shared: Shared) -> Predictor:
         copies = sum(other.label.partition(" #")[0] == term.label for other in terms)
         terms.append(replace(term, label=f"{term.label} #{copies + 1}") if copies else term)
     return Predictor(formula.intercept, tuple(terms))
+
+
+def _check_neighbours(features: Sequence[Feature], neighbours: Mapping[str, Any]) -> None:
+    """Neighbours that no term asks for were meant for one."""
+    used = {name for own in features if own.basis.kind == "mrf" for name in own.expression.columns()}
+    for name in neighbours:
+        if name not in used:
+            raise DataError(
+                f"`neighbours` names `{name}`, but no term has its regions: write "
+                f'`s({quote_column(str(name))}, bs="mrf")`.'
+            )
 
 
 def _check_constant_columns(columns: Mapping[str, np.ndarray]) -> None:

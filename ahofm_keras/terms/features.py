@@ -27,6 +27,7 @@ from ahofm_keras.penalties import DemmlerReinsch, difference_penalty, orthogonal
 from ahofm_keras.terms.atoms import add_atoms, check_atoms, find_atoms
 from ahofm_keras.terms.basis_size import choose_size, usual_size
 from ahofm_keras.terms.isotropic import learn_distances
+from ahofm_keras.terms.regions import count_parts, learn_regions, neighbour_penalty
 from ahofm_keras.transforms import Expression, evaluate_expression, learn_expression
 
 # What the two ends of an axis count together, beside all rows, where a margin of a tensor product is
@@ -172,6 +173,7 @@ class FeaturePool:
         levels: of the columns of categories whose levels have an order.
         extrapolation: outside the training range.
         sharing: number of features that have smooths.
+        neighbours: of the regions of columns, as the user gave them, by the columns' names.
     """
 
     def __init__(
@@ -180,7 +182,9 @@ class FeaturePool:
         levels: Mapping[str, tuple[str, ...]],
         extrapolation: str,
         sharing: int = 1,
+        neighbours: Mapping[str, Any] | None = None,
     ) -> None:
+        self.neighbours = neighbours or {}
         self.columns = columns
         self.sharing = sharing
         self.levels = levels
@@ -309,6 +313,8 @@ def _learn(
         raise constant_column(expression, spec)
     if request.kind in DISTANCES:
         basis = learn_distances(request, expression, found, len(values), pool.extrapolation, spec)
+    elif request.kind == "mrf":
+        basis = learn_regions(expression, found, pool.neighbours, spec)
     elif request.kind == "re":
         basis = make_levels(find_levels(expression, found, pool.levels))
         if basis.size > _MANY_LEVELS:
@@ -406,6 +412,8 @@ def _check_ends(knots: str | tuple[float, float], values: np.ndarray, spec: Term
 
 
 def _penalty(basis: Basis) -> np.ndarray:
+    if basis.kind == "mrf":
+        return neighbour_penalty(basis.size, basis.neighbours)
     if basis.radial is not None:
         return np.diag(np.append(basis.radial.roughness, np.zeros(len(basis.radial.powers))))
     if not basis.is_spline:
@@ -420,6 +428,8 @@ def _count_free(basis: Basis) -> int:
     """Functions that the penalty leaves free: polynomials below its order, but on a circle constants."""
     if basis.radial is not None:
         return len(basis.radial.powers)
+    if basis.kind == "mrf":
+        return count_parts(basis.size, basis.neighbours)
     return {"ps": min(basis.difference, basis.size), "cp": 1}.get(basis.kind, 0)
 
 

@@ -31,6 +31,7 @@ class Shared:
         extrapolation: outside the training range.
         reach: degrees of freedom that the basis of each feature must be able to reach, by feature and
             whether it is a margin of a tensor product.
+        neighbours: of regions, by the name of their column.
     """
 
     def __init__(
@@ -40,11 +41,12 @@ class Shared:
         df_kind: str,
         extrapolation: str,
         reach: dict[tuple[Expression, bool], float],
+        neighbours: Mapping[str, Any] | None = None,
     ) -> None:
         self.columns = columns
         self.levels = levels
         sharing = sum(not is_margin for _, is_margin in reach)
-        self.pool = FeaturePool(columns, levels, extrapolation, sharing)
+        self.pool = FeaturePool(columns, levels, extrapolation, sharing, neighbours)
         self.smoother = Smoother(self.pool, df_kind)
         self.names: set[str] = set(columns)
         # One basis per feature: it serves the term and the order with the most degrees of freedom.
@@ -103,7 +105,7 @@ class Learning:
         """Raise a `FormulaError` where the options ask for splines of a category."""
         if not self.is_category(feature):
             return
-        if options.get("bs", "re") != "re":
+        if options.get("bs", "re") not in ("re", "mrf"):
             raise spec.error(f"Column `{feature}` holds categories: {advice}.")
         unused = [option for option in KNOT_OPTIONS if option in options]
         if unused:
@@ -111,6 +113,8 @@ class Learning:
 
     def request(self, feature: Expression, options: Mapping[str, Any]) -> Request:
         """The basis that the options of a smooth ask for."""
+        if options.get("bs") == "mrf":
+            return Request("mrf", center=options.get("center", True))
         if self.is_category(feature) or options.get("bs") == "re":
             return Request("re", center=options.get("center", True))
         bs = options.get("bs") or ("tp" if feature.is_point else None)

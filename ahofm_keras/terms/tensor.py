@@ -161,6 +161,8 @@ def _margin_request(spec: TermSpec, margin: int, learning: Learning) -> Request:
     if bs is None and knots is None and m is None and own is not None:
         bs, knots, m = (own.options.get(name) for name in ("bs", "knots", "m"))
         atoms = own.options.get("atoms") if atoms is None else atoms
+    if bs == "mrf":
+        return Request("mrf")
     if learning.is_category(feature) or bs == "re":
         return Request("re")
     size, reach = margin_option(spec.options, "k", margin), learning.reach[feature, True]
