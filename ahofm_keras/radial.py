@@ -13,7 +13,7 @@ or `keras.ops` as `namespace`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -52,9 +52,10 @@ class Radial:
         unit: of all coordinates.
         ends: smallest and largest training value of each coordinate, `(2, d)`.
         knots: `(m, d)`, in units from the centre.
-        projection: `(m, q)`, coefficients delta of q functions.
-        roughness: `(q,)`, the penalty of these functions.
+        projection: `(m, M)`, coefficients delta of M functions.
         powers: `(t, d)`, those of the coordinates in the polynomials, which are not penalised.
+        mixing: `(t, M)`, coefficients of the polynomials in these functions.
+        roughness: `(M,)`, the penalty of the functions.
     """
 
     kernel: str
@@ -65,8 +66,9 @@ class Radial:
     ends: np.ndarray
     knots: np.ndarray
     projection: np.ndarray
-    roughness: np.ndarray
     powers: np.ndarray
+    mixing: np.ndarray
+    roughness: np.ndarray
 
     @property
     def dimension(self) -> int:
@@ -76,7 +78,20 @@ class Radial:
     @property
     def size(self) -> int:
         """Number of functions."""
-        return len(self.roughness) + len(self.powers)
+        return self.projection.shape[1]
+
+    def transformed(self, transform: np.ndarray) -> Radial:
+        """The combinations T `(M, r)` of its functions, whose penalty is diagonal too.
+
+        Functions of distances are large and nearly cancel in those that a model is learned in: so these are
+        computed here, in float64, and not by layers.
+        """
+        return replace(
+            self,
+            projection=self.projection @ transform,
+            mixing=self.mixing @ transform,
+            roughness=np.einsum("mr,m,mr->r", transform, self.roughness, transform),
+        )
 
     def to_json(self) -> dict[str, Any]:
         plain = {name: getattr(self, name) for name in ("kernel", "shape", "power", "unit")}
@@ -97,16 +112,19 @@ class Radial:
         return (x - self.centre) / np.float64(self.unit)
 
     def evaluate(self, places: Array, namespace: Namespace = np) -> Array:
-        """All functions at located points `(d, n)`: `(M, n)`, the polynomials last."""
-        radial = namespace.matmul(self.projection.T, self._kernel(self._squares(places, namespace), namespace))
+        """All functions at located points `(d, n)`: `(M, n)`."""
+        kernel = kernel_values(
+            self.kernel, self.shape, self.power, self._squares(places, namespace), namespace
+        )
         free = []
         for own in self.powers:
             term = namespace.ones_like(places[0])
-            for coordinate, power in zip(range(self.dimension), own, strict=True):
+            for coordinate, power in enumerate(own):
                 for _ in range(power):
                     term = term * places[coordinate]
             free.append(term)
-        return namespace.concatenate([radial, namespace.stack(free)], axis=0)
+        distances = namespace.matmul(self.projection.T, kernel)
+        return distances + namespace.matmul(self.mixing.T, namespace.stack(free))
 
     def _squares(self, places: Array, namespace: Namespace) -> Array:
         """Squared distances to the knots, `(m, n)`."""
@@ -116,11 +134,8 @@ class Radial:
             total = total + difference * difference
         return total
 
-    def _kernel(self, squares: Array, namespace: Namespace) -> Array:
-        return kernel_values(self.kernel, self.shape, self.power, squares, namespace)
 
-
-_ARRAYS = ("centre", "ends", "knots", "projection", "roughness")
+_ARRAYS = ("centre", "ends", "knots", "projection", "mixing", "roughness")
 
 
 def kernel_values(
@@ -174,8 +189,9 @@ def make_duchon(x: np.ndarray, size: int, order: int, s: float = 0.0) -> Radial:
     free = np.linalg.qr(polynomials, mode="complete")[0][:, len(powers) :]
     projection, roughness = _smoothest(free.T @ matrix @ free, size - len(powers))
     return Radial(
-        kernel, exponent, 1.0, centre, unit, ends, knots, free @ projection, roughness, powers
-    )
+        kernel, exponent, 1.0, centre, unit, ends, knots,
+        *_with_polynomials(free @ projection, roughness, powers),
+    )  # fmt: skip
 
 
 def make_process(
@@ -204,8 +220,19 @@ def make_process(
     matrix = kernel_values(correlation, shape, power, squares)
     projection, roughness = _smoothest(matrix, size - len(powers))
     return Radial(
-        correlation, shape, power, centre, unit, ends, knots, projection, roughness, powers
-    )
+        correlation, shape, power, centre, unit, ends, knots,
+        *_with_polynomials(projection, roughness, powers),
+    )  # fmt: skip
+
+
+def _with_polynomials(
+    projection: np.ndarray, roughness: np.ndarray, powers: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """Projection, powers, mixing and roughness of functions of distances and, after them, polynomials."""
+    count, free = projection.shape[1], len(powers)
+    mixing = np.concatenate([np.zeros((free, count)), np.eye(free)], axis=1)
+    wide = np.concatenate([projection, np.zeros((len(projection), free))], axis=1)
+    return wide, powers, mixing, np.append(roughness, np.zeros(free))
 
 
 def _smoothest(matrix: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -69,7 +69,7 @@ class _CallReader:
         least, most = self.call.features
         if len(features) < least or (most is not None and len(features) > most):
             wanted = f"{least}" if least == most else f"at least {least}"
-            plural = "feature" if wanted == "1" else "features"
+            plural = "feature" if least == 1 else "features"
             message = f"`{self.name}()` takes {wanted} {plural}, received {len(features)}."
             message += self.call.hint if features else ""
             raise self.error(message, self.node)

@@ -36,7 +36,7 @@ class Dots:
             return [self._replace(atom, dots, name) for name in self.names]
         for dot in dots:
             self._check_call(atom, dot)
-        if TERM_CALLS[atom.called].features == (1, 1):
+        if TERM_CALLS[atom.called].each:
             return [self._replace(atom, dots, name) for name in self.names]
         return [self._replace(atom, dots, ", ".join(self.names))]
 
@@ -70,7 +70,7 @@ class Dots:
         features = [argument for argument in arguments if "=" not in [t.text for t in argument[1:2]]]
         if [dot] not in features or call is None or atom.called == "offset":
             raise self._misplaced(atom, dot, features)
-        if call.features == (1, 1) and len(features) > 1:
+        if call.each and len(features) > 1:
             message = f"`.` in `{atom.called}()` must be its only feature: a term for each column."
             raise self.source.error(message, dot.start, dot.end)
 

@@ -25,9 +25,9 @@ MOST_ATOMS = 100
 KNOTS = ("adaptive", "even", "quantile")
 # Functions of distances, of one feature or the coordinates of a point.
 DISTANCES = ("tp", "ds", "gp")
-# What factors are made of, and what smooths are.
-FACTOR_BASES = ("ps", "cp", "re", "step")
-BASES = (*FACTOR_BASES, "mrf", *DISTANCES)
+# Of one feature along its axis, or of its levels: what the factors of `ahofm()` are made of too.
+AXIS_BASES = ("ps", "cp", "re", "step")
+BASES = (*AXIS_BASES, "mrf", *DISTANCES)
 # Degree of the pieces and order of the differences that the penalty is of: those of cubic P-splines, and
 # of steps.
 DEFAULT_M = (3, 2)
@@ -61,6 +61,7 @@ class TermCall:
         hint: what a user may have meant who gave another number of features.
         join: `(name, features, options) -> features` of the term, where several that are written are
             the coordinates of one point; raises an `OptionError` where they cannot be.
+        each: whether a `.` among the features stands for one call per column, and not for all of them.
     """
 
     kind: str
@@ -70,6 +71,7 @@ class TermCall:
     finish: Callable[[str, tuple[Expression, ...], Options], Options] | None = None
     hint: str = ""
     join: Callable[[str, tuple[Expression, ...], Options], tuple[Expression, ...]] | None = None
+    each: bool = False
 
 
 def _is_number(value: Any) -> bool:
@@ -249,7 +251,7 @@ _AFM = {
     "F": _RANK,
     "df": _or_dict(_or_tuple(_number(0, strictly=True))),
     "k": _or_dict(_whole(2)),
-    "bs": _or_dict(_one_of(*FACTOR_BASES)),
+    "bs": _or_dict(_one_of(*AXIS_BASES)),
     "knots": _or_dict(_knots),
     "m": _or_dict(_degree_and_difference),
     "atoms": _or_dict(_atoms),
@@ -401,6 +403,7 @@ TERM_CALLS: dict[str, TermCall] = {
         finish=_finish_smooth,
         hint=_SURFACES,
         join=_join_smooth,
+        each=True,
     ),
     "te": TermCall("te", (2, None), _TENSOR, {"pure": False}, _finish_tensor, _ONE_FEATURE, _join_tensor),
     "ti": TermCall("te", (2, None), _TENSOR, {"pure": True}, _finish_tensor, _ONE_FEATURE, _join_tensor),
@@ -408,7 +411,7 @@ TERM_CALLS: dict[str, TermCall] = {
     "afm": TermCall("ahofm", (2, None), _AFM, {"D": 2}, _finish_interaction),
     "hofm": TermCall("hofm", (2, None), {**_ORDERS, **_FM}, {}, _finish_interaction),
     "fm": TermCall("hofm", (2, None), _FM, {"D": 2}, _finish_interaction),
-    "offset": TermCall("offset", (1, 1)),
+    "offset": TermCall("offset", (1, 1), each=True),
 }
 
 

@@ -20,6 +20,7 @@ from ahofm_keras.terms.groups import CENTRES, DESIGN, FACTORS, PRODUCTS
 
 Json = dict[str, Any]
 
+_RADIAL = ("centre", "ends", "knots", "projection", "mixing")
 # Covariances that a page carries, at most, in single precision: about 2 MB.
 _MOST_COVARIANCES = 350_000
 
@@ -72,13 +73,14 @@ def _basis(feature: Feature) -> Json:
         "axis": pack(basis.axis),
         "warped": pack(basis.warped),
         "extrapolation": basis.extrapolation,
-        "transform": pack(feature.transform),
+        # Functions of distances are in their coordinates already.
+        "transform": None if basis.is_dense else pack(feature.transform),
         "radial": None if basis.radial is None else _radial(basis.radial),
     }
 
 
 def _radial(radial: Radial) -> Json:
-    arrays = {name: pack(getattr(radial, name)) for name in ("centre", "ends", "knots", "projection")}
+    arrays = {name: pack(getattr(radial, name)) for name in _RADIAL}
     plain = {name: getattr(radial, name) for name in ("kernel", "shape", "power", "unit")}
     return {**plain, **arrays, "powers": radial.powers.tolist()}
 

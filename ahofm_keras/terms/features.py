@@ -14,6 +14,7 @@ from ahofm_keras.bases import (
     Basis,
     center_basis,
     evaluate_basis,
+    make_distances,
     make_levels,
     make_linear,
     make_spline,
@@ -106,6 +107,8 @@ class Feature:
         """Functions of the basis with mean zero over the rows of raw columns, `(r, n)`."""
         values = np.asarray(evaluate_expression(self.expression, columns))
         functions = evaluate_basis(self.basis, values)
+        if self.basis.is_dense:  # already centred, if at all
+            return (functions - functions.mean(axis=0)).T
         return (functions @ center_basis(functions.mean(axis=0))).T
 
     def to_json(self) -> dict[str, Any]:
@@ -341,10 +344,15 @@ def _learn(
     # Degrees of freedom are those of the rows; only the coordinates know of the ends.
     orthogonal = diagonalise(gram)
     coordinates = diagonalise(_with_ends(gram, basis, values)) if request.ends else orthogonal
+    transform = coordinates.transform
+    if basis.radial is not None:
+        basis = make_distances(basis.kind, basis.radial.transformed(transform), basis.extrapolation)
+        gram, means = transform.T @ gram @ transform, transform.T @ means
+        transform = np.eye(basis.size)
     feature = Feature(
         learn_expression(expression, pool.columns),
         basis,
-        coordinates.transform,
+        transform,
         coordinates.eigenvalues,
         orthogonal.null_dimension,
         distinct,
@@ -415,7 +423,7 @@ def _penalty(basis: Basis) -> np.ndarray:
     if basis.kind == "mrf":
         return neighbour_penalty(basis.size, basis.neighbours)
     if basis.radial is not None:
-        return np.diag(np.append(basis.radial.roughness, np.zeros(len(basis.radial.powers))))
+        return np.diag(basis.radial.roughness)
     if not basis.is_spline:
         return np.eye(basis.size)
     if basis.kind == "cp":

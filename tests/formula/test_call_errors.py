@@ -106,13 +106,16 @@ FUNCTIONS: list[Row] = [
 ]  # fmt: skip
 
 TERMS: list[Row] = [
-    ("y ~ s(x, z)",
-     "    ^^^^^^^",
-     "`s()` takes 1 feature, received 2. A surface is written `te(x1, x2)` or `ti(x1, x2)`, many "
-     "interactions `ahofm(x1, x2, x3)`."),
+    ('y ~ s(x, z, bs="ps")',
+     "    ^^^^^^^^^^^^^^^^",
+     'bs="ps" is of one feature; of several, `s()` is of distances between points, with bs="tp", "ds" or '
+     '"gp". A product of such bases is `te(x, z)`.'),
+    ("y ~ s(x, C(g))",
+     "    ^^^^^^^^^^",
+     "`C(g)` is a category and cannot be a coordinate. A surface with one is `te(x, C(g))`."),
     ("y ~ s()",
      "    ^^^",
-     "`s()` takes 1 feature, received 0."),
+     "`s()` takes at least 1 feature, received 0."),
     ("y ~ ahofm(x)",
      "    ^^^^^^^^",
      "`ahofm()` takes at least 2 features, received 1."),
@@ -180,10 +183,20 @@ OPTIONS: list[Row] = [
     ("y ~ s(x, sp=-1)",
      "         ^^^^^",
      "`sp` of `s()` must be a number of at least 0.\n    Received: sp=-1."),
-    ('y ~ s(x, bs="tp")',
+    ('y ~ s(x, bs="cr")',
      '         ^^^^^^^',
-     "`bs` of `s()` must be one of 'ps', 'cp', 're', 'step'. Leave `bs` out for a P-spline; "
-     '`knots="quantile"` puts knots where the rows are.\n    Received: bs="tp".'),
+     "`bs` of `s()` must be one of 'ps', 'cp', 're', 'step', 'mrf', 'tp', 'ds', 'gp'. Leave `bs` out for "
+     'a P-spline; `knots="quantile"` puts knots where the rows are.\n    Received: bs="cr".'),
+    ("y ~ s(x, z, m=(3, 2))",
+     "            ^^^^^^^^",
+     "`m` of `s()` must be the order of derivatives, a whole number from 1 to 5.\n"
+     "    Received: m=(3, 2)."),
+    ('y ~ s(x, bs="gp", knots="even")',
+     "    ^^^^^^^^^^^^^^^^^^^^^^^^^^^",
+     "`knots` has no meaning for functions of distances."),
+    ("y ~ te(x, z, g, d=(2, 2))",
+     "    ^^^^^^^^^^^^^^^^^^^^^",
+     "`d` of `te()` says that there are 4 features, but there are 3: `x`, `z`, `g`."),
     ("y ~ s(x, knots=(24, 0))",
      "         ^^^^^^^^^^^^^",
      "`knots` of `s()` must be the two ends of the axis in rising order, e.g. (0, 24).\n"
@@ -200,7 +213,7 @@ OPTIONS: list[Row] = [
      '`k` has no meaning with bs="re".'),
     ('y ~ s(C(g), bs="ps")',
      '    ^^^^^^^^^^^^^^^^',
-     '`C(g)` is a category: leave out `bs`, or use bs="re".'),
+     '`C(g)` is a category: leave out `bs`, or use bs="re" or "mrf".'),
     ("y ~ ahofm(x, z, D=4)",
      "    ^^^^^^^^^^^^^^^^",
      "`D` of `ahofm()` must lie between 2 and its number of features.\n"
@@ -341,10 +354,10 @@ TENSORS: list[Row] = [
      "`te()` takes `df` or `sp`, not both."),
     ("y ~ te(x, z, F=3)",
      "             ^^^",
-     "Unknown argument `F` of `te()`. Known: `atoms`, `bs`, `df`, `k`, `knots`, `m`, `sp`."),
+     "Unknown argument `F` of `te()`. Known: `atoms`, `bs`, `d`, `df`, `k`, `knots`, `m`, `sp`."),
     ("y ~ te(x, z, pure=True)",
      "             ^^^^^^^^^",
-     "Unknown argument `pure` of `te()`. Known: `atoms`, `bs`, `df`, `k`, `knots`, `m`, `sp`."),
+     "Unknown argument `pure` of `te()`. Known: `atoms`, `bs`, `d`, `df`, `k`, `knots`, `m`, `sp`."),
     ("y ~ te(x, z, knots=(3, 1))",
      "             ^^^^^^^^^^^^",
      "`knots` of `te()` must be the two ends of the axis in rising order, e.g. (0, 24).\n"
@@ -356,7 +369,7 @@ TENSORS: list[Row] = [
      "    Received: knots=('even', 'odd')."),
     ("y ~ te(x, C(g), bs=('ps', 'ps'))",
      "    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^",
-     '`C(g)` is a category: leave out `bs`, or use bs="re".'),
+     '`C(g)` is a category: leave out `bs`, or use bs="re" or "mrf".'),
     ("y ~ te(x, C(g), k=(5, 5))",
      "    ^^^^^^^^^^^^^^^^^^^^^",
      "`k` has no meaning for the category `C(g)`."),

@@ -108,21 +108,22 @@ function radialKernel({ kernel, shape, power }, square) {
 
 /** Functions of the distances of a point to knots, then polynomials. */
 function evaluateRadial(basis, value) {
-  const { radial } = basis, count = radial.centre.length, free = radial.powers.length, found = new Float64Array(basis.size);
+  const { radial } = basis, count = radial.centre.length, found = new Float64Array(basis.size);
   const place = Array.from(radial.centre, (centre, c) => {
     const raw = count > 1 ? value[c] : value;
     const own = basis.extrapolation === "linear" ? raw : clamp(raw, radial.ends[c], radial.ends[count + c]);
     return (own - centre) / radial.unit;
   });
-  const functions = basis.size - free;
+  const { size } = basis;
   for (let k = 0; k < radial.knots.length / count; k++) {
     let square = 0;
     for (let c = 0; c < count; c++) square += (place[c] - radial.knots[k * count + c]) ** 2;
     const kernel = radialKernel(radial, square);
-    for (let q = 0; q < functions; q++) found[q] += kernel * radial.projection[k * functions + q];
+    for (let q = 0; q < size; q++) found[q] += kernel * radial.projection[k * size + q];
   }
   radial.powers.forEach((powers, t) => {
-    found[functions + t] = powers.reduce((product, power, c) => product * place[c] ** power, 1);
+    const term = powers.reduce((product, power, c) => product * place[c] ** power, 1);
+    for (let q = 0; q < size; q++) found[q] += term * radial.mixing[t * size + q];
   });
   return found;
 }
@@ -235,7 +236,8 @@ class Model {
       isCategory: variable.levels.length > 0,
       isPoint: variable.coordinates.length > 1,
       bases: variable.bases.map((basis) => ({
-        ...basis, axis: unpack(basis.axis), warped: unpack(basis.warped), transform: unpack(basis.transform),
+        ...basis, axis: unpack(basis.axis), warped: unpack(basis.warped),
+        transform: basis.transform && unpack(basis.transform),
         radial: basis.radial && Object.fromEntries(Object.entries(basis.radial).map(([key, own]) =>
           [key, typeof own === "object" && !Array.isArray(own) ? unpack(own) : own])),
       })),
@@ -277,6 +279,10 @@ class Model {
     const variable = this.variables[v], found = [];
     for (const basis of variable.bases) {
       const values = evaluateBasis(basis, value);
+      if (basis.transform === null) {
+        found.push(...values);
+        continue;
+      }
       const width = basis.transform.length / basis.size;
       const own = new Float64Array(width);
       for (let i = 0; i < values.length; i++)
