@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ahofm_keras.families import register_family
     from ahofm_keras.formula import parse_formula
     from ahofm_keras.model import AdditiveModel, afm, ahofm, fit, fm, gam, hofm, load_model
-    from ahofm_keras.plotting import plot, plot_survival
+    from ahofm_keras.plotting import plot, plot_regions, plot_survival
     from ahofm_keras.refinement import refine
     from ahofm_keras.reporting import report
     from ahofm_keras.scores import crps, log_score
@@ -74,6 +74,7 @@ __all__ = [
     "log_score",
     "parse_formula",
     "plot",
+    "plot_regions",
     "plot_survival",
     "refine",
     "register_family",
@@ -93,7 +94,7 @@ _NAMES = {
     "families": ("register_family",),
     "formula": ("parse_formula",),
     "model": ("AdditiveModel", "afm", "ahofm", "fit", "fm", "gam", "hofm", "load_model"),
-    "plotting": ("plot", "plot_survival"),
+    "plotting": ("plot", "plot_regions", "plot_survival"),
     "refinement": ("refine",),
     "reporting": ("report",),
     "scores": ("crps", "log_score"),

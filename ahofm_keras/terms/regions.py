@@ -149,7 +149,7 @@ def _touching(polygons: Mapping[Hashable, list[np.ndarray]]) -> Neighbours:
 
 def _check_regions(own: list[Any], known: Neighbours, name: str) -> None:
     """Raise where the neighbours lack a region of the data."""
-    missing = [region for region in own if region not in known]
+    missing = sorted((region for region in own if region not in known), key=str)
     if not missing:
         return
     kinds = {type(region).__name__ for region in known}

@@ -36,7 +36,7 @@ function axisOf(v, points, everything) {
   const { levels } = variableOf(v);
   if (isLevels(v)) return Float64Array.from(levels, (_, i) => i);
   const { low, high } = viewOf(v, everything);
-  return model.besideAtoms(v, even(low, high, points));
+  return variableOf(v).isPoint ? even(low, high, points) : model.besideAtoms(v, even(low, high, points));
 }
 
 /** Size of a surface where there are rows; a few corners may be larger, and would make the rest pale. */
