@@ -16,7 +16,8 @@ PACKAGE = "ahofm_keras"
 CLASSES = (
     "AdditiveModel", "BasisExpansion", "ClassLabel", "Deviance", "FactorStart", "FactorizedInteraction",
     "HalfDeviance", "Linear", "MeanResponse", "Offset", "ParametricColumns", "Positions", "Posterior",
-    "Predictor", "QuadraticPenalty", "RadialExpansion", "RangeLimit", "Response", "Smooth", "TensorProduct",
+    "Predictor", "QuadraticPenalty", "RadialExpansion", "RangeLimit", "Response", "Smooth",
+    "TensorProduct",
 )  # fmt: skip
 
 

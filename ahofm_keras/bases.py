@@ -1,7 +1,7 @@
 """Bases: knots, B-splines (plain and cyclic), levels of a category, one column as it is, distances.
 
-Nearly every basis is a row of cardinal B-splines of one degree at the integers. What differs is how a raw
-value finds its place on that axis: a number through a smooth, rising warp that spreads the knots, a
+Nearly every basis is a row of cardinal B-splines of one degree at the integers. What differs is how a
+raw value finds its place on that axis: a number through a smooth, rising warp that spreads the knots, a
 category as the index of its level (degree 0: one box a level). The functions take `numpy` or
 `keras.ops` as `namespace`, so training, prediction and the exported graph share one code path.
 
@@ -261,8 +261,9 @@ def locate(basis: Basis, x: Array, namespace: Namespace = np) -> Array:
         namespace: `numpy` or `keras.ops`.
 
     Returns:
-        `(n,)`, of functions of distances `(n, d)`: in [0, intervals] for splines (beyond it with `extrapolation="linear"`) or the place of
-        an atom, the number of the step, the index of the level or -1, or the standardised value.
+        `(n,)`: in [0, intervals] for splines (beyond it with `extrapolation="linear"`) or the place of
+        an atom, the number of the step, the index of the level or -1, or the standardised value. Of
+        functions of distances coordinates in one unit, `(n, d)`.
     """
     if basis.radial is not None:
         return basis.radial.locate(x, basis.extrapolation != "linear", namespace)

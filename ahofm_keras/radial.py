@@ -3,8 +3,8 @@
 A function is sum_k delta_k c(|x - x_k|) + a polynomial, with the penalty delta' E delta, E = c of the
 distances between the knots. With c(r) = r^k or r^k log r it is a Duchon spline, of which thin plate
 splines are a case: delta is then such that sum_k delta_k p(x_k) = 0 for all polynomials p that the
-penalty leaves free. With c a correlation function it is the mean of a gaussian process. Of the directions
-of delta those of the largest eigenvalues are kept: these are the smoothest functions.
+penalty leaves free. With c a correlation function it is the mean of a gaussian process. Of the
+directions of delta those of the largest eigenvalues are kept: these are the smoothest functions.
 
 Coordinates share one unit, so that what is near in one is as near in another. The functions take `numpy`
 or `keras.ops` as `namespace`.
@@ -83,8 +83,8 @@ class Radial:
     def transformed(self, transform: np.ndarray) -> Radial:
         """The combinations T `(M, r)` of its functions, whose penalty is diagonal too.
 
-        Functions of distances are large and nearly cancel in those that a model is learned in: so these are
-        computed here, in float64, and not by layers.
+        Functions of distances are large and nearly cancel in those that a model is learned in: so these
+        are computed here, in float64, and not by layers.
         """
         return replace(
             self,
@@ -100,7 +100,7 @@ class Radial:
 
     @classmethod
     def from_json(cls, config: Mapping[str, Any]) -> Radial:
-        arrays = {name: unpack_array(config[name]) for name in _ARRAYS}
+        arrays: dict[str, Any] = {name: unpack_array(config[name]) for name in _ARRAYS}
         plain = {name: config[name] for name in ("kernel", "shape", "power", "unit")}
         return cls(**plain, powers=np.asarray(config["powers"], int), **arrays)
 
@@ -228,7 +228,7 @@ def make_process(
 def _with_polynomials(
     projection: np.ndarray, roughness: np.ndarray, powers: np.ndarray
 ) -> tuple[np.ndarray, ...]:
-    """Projection, powers, mixing and roughness of functions of distances and, after them, polynomials."""
+    """Projection, powers, mixing and roughness of functions of distances, polynomials after them."""
     count, free = projection.shape[1], len(powers)
     mixing = np.concatenate([np.zeros((free, count)), np.eye(free)], axis=1)
     wide = np.concatenate([projection, np.zeros((len(projection), free))], axis=1)

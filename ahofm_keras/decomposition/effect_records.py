@@ -236,9 +236,7 @@ class _Maker:
             tuple(axis.name for axis in axes),
             grid,
             fit.reshape(shape),
-            None
-            if uncertainty is None
-            else uncertainty.standard_errors(subset, values).reshape(shape),
+            None if uncertainty is None else uncertainty.standard_errors(subset, values).reshape(shape),
             share,
             near_data(parts, axes, grid),
             tuple(axis.is_category for axis in axes),

@@ -150,9 +150,7 @@ def _check_range(axis: Axis, values: np.ndarray, extrapolation: str) -> None:
         return
 
 
-def near_data(
-    parts: Parts, axes: Sequence[Axis], grid: tuple[np.ndarray, ...]
-) -> np.ndarray | None:
+def near_data(parts: Parts, axes: Sequence[Axis], grid: tuple[np.ndarray, ...]) -> np.ndarray | None:
     """Points with training rows near by, in the plane of each two of the axes."""
     shape = tuple(map(len, grid))
     near = np.ones(shape, bool)

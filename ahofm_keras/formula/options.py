@@ -198,8 +198,8 @@ def _correlation(value: Any) -> str | None:
     if right:
         return None
     return (
-        "the number of a correlation function, 1 to 5 (negative: no plane beside it), its range, and of 2 "
-        "the power, above 0 and at most 2, e.g. (2, 0.5, 1)"
+        "the number of a correlation function, 1 to 5 (negative: no plane beside it), its range, and of "
+        "2 the power, above 0 and at most 2, e.g. (2, 0.5, 1)"
     )
 
 
@@ -317,7 +317,9 @@ def _finish_smooth(name: str, features: tuple[Expression, ...], options: Options
     return options
 
 
-def _join_smooth(name: str, features: tuple[Expression, ...], options: Options) -> tuple[Expression, ...]:
+def _join_smooth(
+    name: str, features: tuple[Expression, ...], options: Options
+) -> tuple[Expression, ...]:
     """Several features of a smooth are the coordinates of one point."""
     return features if len(features) == 1 else (_join(name, features, options.get("bs")),)
 
@@ -338,7 +340,9 @@ def _join(name: str, features: tuple[Expression, ...], bs: str | None) -> Expres
     return point(*features)
 
 
-def _join_tensor(name: str, features: tuple[Expression, ...], options: Options) -> tuple[Expression, ...]:
+def _join_tensor(
+    name: str, features: tuple[Expression, ...], options: Options
+) -> tuple[Expression, ...]:
     """The features of each margin, so many as `d` says."""
     sizes = options.pop("d", None) or (1,) * len(features)
     if sum(sizes) != len(features):
@@ -405,7 +409,9 @@ TERM_CALLS: dict[str, TermCall] = {
         join=_join_smooth,
         each=True,
     ),
-    "te": TermCall("te", (2, None), _TENSOR, {"pure": False}, _finish_tensor, _ONE_FEATURE, _join_tensor),
+    "te": TermCall(
+        "te", (2, None), _TENSOR, {"pure": False}, _finish_tensor, _ONE_FEATURE, _join_tensor
+    ),
     "ti": TermCall("te", (2, None), _TENSOR, {"pure": True}, _finish_tensor, _ONE_FEATURE, _join_tensor),
     "ahofm": TermCall("ahofm", (2, None), {**_ORDERS, **_AFM}, {}, _finish_interaction),
     "afm": TermCall("ahofm", (2, None), _AFM, {"D": 2}, _finish_interaction),

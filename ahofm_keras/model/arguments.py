@@ -17,7 +17,16 @@ from ahofm_keras.penalties import DF_KINDS
 
 # Those of `AdditiveModel` beside formula and data.
 _OF_KERAS = ("trainable", "dtype")
-MODEL_ARGUMENTS = ("family", "df_kind", "extrapolation", "seed", "starts", "neighbours", "name", *_OF_KERAS)
+MODEL_ARGUMENTS = (
+    "family",
+    "df_kind",
+    "extrapolation",
+    "seed",
+    "starts",
+    "neighbours",
+    "name",
+    *_OF_KERAS,
+)
 
 
 def check_order(formula: Any, data: Any, family: Any) -> None:

@@ -73,9 +73,7 @@ class BatchCheck:
         self._ranges = {
             ends: coordinate
             for feature in design.features
-            for coordinate, ends in zip(
-                feature.expression.coordinates, feature.basis.ends, strict=False
-            )
+            for coordinate, ends in zip(feature.expression.coordinates, feature.basis.ends, strict=False)
             if extrapolation == "error" and coordinate.is_column
         }
 

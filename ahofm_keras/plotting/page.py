@@ -240,7 +240,9 @@ def _read_panel(parts: Parts, labels: tuple[str, ...], options: dict[str, Any]) 
     at: dict[str, Any] = {}
     for axis in axes[2:]:
         middle = int(np.argmax(axis.margin.frequencies)) if axis.is_category else _MIDDLE
-        at[axis.name] = axis.variable.levels[middle] if axis.is_category else axis.margin.quantiles[middle]
+        at[axis.name] = (
+            axis.variable.levels[middle] if axis.is_category else axis.margin.quantiles[middle]
+        )
     if len(axes) > 1:
         options = {**options, "residuals": False}
     return squeeze(read_effect(parts.model, labels, at=at, **options))

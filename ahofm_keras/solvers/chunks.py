@@ -263,7 +263,9 @@ def read_chunks(
     for index, (start, stop) in enumerate(pairwise(bounds)):
         part = slice(start, stop)
         bases = [
-            _read_basis(feature.basis, np.asarray(places[part, own], float), kernels, len(rows), settings)
+            _read_basis(
+                feature.basis, np.asarray(places[part, own], float), kernels, len(rows), settings
+            )
             for own, feature in zip(design.place_columns, design.features, strict=True)
         ]
         yield Chunk(

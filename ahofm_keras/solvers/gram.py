@@ -21,7 +21,6 @@ from ahofm_keras.bands import quadratic_weights
 from ahofm_keras.bases import Basis, locate_cells
 from ahofm_keras.moments import triangle
 
-
 # Rows times functions of a basis without zeros that are computed at once.
 _DENSE_NUMBERS = 1_000_000
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -77,7 +78,7 @@ class Design:
     def place_columns(self) -> tuple[slice, ...]:
         """Where the place of each feature stands in `EncodedRows.positions`."""
         stops = np.cumsum([0, *(feature.basis.dimension for feature in self.features)]).tolist()
-        return tuple(slice(*ends) for ends in zip(stops[:-1], stops[1:], strict=True))
+        return tuple(slice(*ends) for ends in itertools.pairwise(stops))
 
     @property
     def neighbours(self) -> dict[str, dict[Any, list[Any]]]:

@@ -25,8 +25,8 @@ _OF_A_MARGIN = 5
 _MOST_OF_A_MARGIN = 64
 # Their Gram matrix is dense, and all of them are computed for each row.
 _MOST_FUNCTIONS = 500
-# Number of the correlation function, its unit (0: the largest distance) and its power, where `m` does not
-# say: as in mgcv.
+# Number of the correlation function, its unit (0: the largest distance) and its power, where `m` does
+# not say: as in mgcv.
 _PROCESS = (3.0, 0.0, 1.0)
 # Coordinates of which one spreads so many times as far as another are hardly of one unit.
 _UNITS = 20.0

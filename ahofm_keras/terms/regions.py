@@ -36,7 +36,8 @@ def learn_regions(
         spec: of the term, for messages.
 
     Raises:
-        DataError: no neighbours given, a region of the data that they lack, neighbours that do not agree.
+        DataError: no neighbours given, a region of the data that they lack, or neighbours that do not
+            agree.
     """
     name = next(iter(expression.columns()))
     if name not in given:
@@ -116,9 +117,7 @@ def region_polygons(
     return dict(found)
 
 
-def _naming_key(
-    names: list[dict[str, Any]], keys: list[str], wanted: set[Hashable], name: str
-) -> str:
+def _naming_key(names: list[dict[str, Any]], keys: list[str], wanted: set[Hashable], name: str) -> str:
     """The property that names the regions: the column's own name first, else one that has all names."""
     lacking: dict[str, int] = {}
     for key in sorted(keys, key=lambda own: own != name):
@@ -162,7 +161,9 @@ def _check_regions(own: list[Any], known: Neighbours, name: str) -> None:
         )
     else:
         hint = did_you_mean(str(missing[0]), [str(region) for region in known])
-        reason = f"add {'them' if len(missing) > 1 else 'it'}, with an empty list where there is none.{hint}"
+        reason = (
+            f"add {'them' if len(missing) > 1 else 'it'}, with an empty list where there is none.{hint}"
+        )
     raise DataError(
         f"`neighbours[{name!r}]` lacks {len(missing)} of the {len(own)} regions of `{name}`: {shown}; "
         f"{reason}"

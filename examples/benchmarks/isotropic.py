@@ -3,11 +3,11 @@
     python examples/benchmarks/isotropic.py              # twenty simulations: three minutes
     python examples/benchmarks/isotropic.py --seeds 3 --only "tp"
 
-Surfaces are those of mgcv's own examples: two bumps over a square (`gamSim(2)`, 400 rows, noise of 0.1), the same
-times a parabola of a third feature (`test2` of `?te`, 500 rows, noise of 0.2), and a wave over 49 regions on a grid, of
-which two have no rows (300 rows, noise of 0.4). mgcv chooses its smoothing by REML, with its default k; both fit the same
-rows. The error is the root of the mean squared distance from the truth at 1,000 places, or at all regions. R with mgcv runs in
-the same command.
+Surfaces are those of mgcv's own examples: two bumps over a square (`gamSim(2)`, 400 rows, noise of
+0.1), the same times a parabola of a third feature (`test2` of `?te`, 500 rows, noise of 0.2), and a wave
+over 49 regions on a grid, of which two have no rows (300 rows, noise of 0.4). mgcv chooses its smoothing
+by REML, with its default k but for `te`; both fit the same rows. The error is the root of the mean
+squared distance from the truth at 1,000 places, or at all regions. R with mgcv runs in the same command.
 """
 
 from __future__ import annotations
@@ -35,7 +35,11 @@ REGIONS = [f"r{i}{j}" for i in range(7) for j in range(7)]
 # Without rows.
 EMPTY = ("r22", "r45")
 NEIGHBOURS = {
-    own: [other for other in REGIONS if abs(int(own[1]) - int(other[1])) + abs(int(own[2]) - int(other[2])) == 1]
+    own: [
+        other
+        for other in REGIONS
+        if abs(int(own[1]) - int(other[1])) + abs(int(own[2]) - int(other[2])) == 1
+    ]
     for own in REGIONS
 }
 
@@ -86,7 +90,9 @@ class Case:
             train = pd.DataFrame({"region": [*present, *rng.choice(present, self.rows - len(present))]})
             new = pd.DataFrame({"region": REGIONS})
         else:
-            train, new = (pd.DataFrame(rng.uniform(size=(n, 3)), columns=list("vwu")) for n in (self.rows, NEW))
+            train, new = (
+                pd.DataFrame(rng.uniform(size=(n, 3)), columns=list("vwu")) for n in (self.rows, NEW)
+            )
             new = train.min() + new * (train.max() - train.min())
         train["y"] = self.truth(train) + self.noise * rng.normal(size=len(train))
         return train, new.assign(y=self.truth(new))
@@ -105,7 +111,9 @@ CASES = {
         500,
         0.2,
     ),
-    "mrf": Case('s(region, bs="mrf")', 'y ~ s(region, bs = "mrf", xt = list(nb = nb))', region_truth, 300, 0.4),
+    "mrf": Case(
+        's(region, bs="mrf")', 'y ~ s(region, bs = "mrf", xt = list(nb = nb))', region_truth, 300, 0.4
+    ),
 }
 
 R = """
@@ -124,7 +132,8 @@ if (length(regions)) {
   knots <- list(region = regions)
 }
 for (seed in unique(train$seed)) {
-  fit <- gam(formula, data = train[train$seed == seed, ], method = "REML", knots = knots, drop.unused.levels = FALSE)
+  fit <- gam(formula, data = train[train$seed == seed, ], method = "REML", knots = knots,
+             drop.unused.levels = FALSE)
   own <- new[new$seed == seed, ]
   cat(sqrt(mean((predict(fit, own) - own$y)^2)), sum(fit$edf), "\\n")
 }
@@ -161,7 +170,10 @@ def compare(case: Case, seeds: int) -> dict[str, object]:
     """One line of the table: mean errors of both, their ratio, degrees of freedom."""
     data = [case.simulate(seed) for seed in range(seeds)]
     own = np.array([fit_own(case, *pair) for pair in data])
-    together = [pd.concat([frame.assign(seed=k) for k, frame in enumerate(side)]) for side in zip(*data, strict=True)]
+    together = [
+        pd.concat([frame.assign(seed=k) for k, frame in enumerate(side)])
+        for side in zip(*data, strict=True)
+    ]
     line: dict[str, object] = {"term": case.term, "error": own[:, 0].mean(), "edf": own[:, 1].mean()}
     if shutil.which("Rscript") is None:
         return line

@@ -53,7 +53,8 @@ def test_a_place_is_a_map_with_its_rows(model: ak.AdditiveModel, data: pd.DataFr
     np.testing.assert_array_equal(points.get_xydata(), data[["lon", "lat"]])
     frame = effect_data(model, "lon", "lat", points=20)
     hole = np.hypot(frame.lon - 0.3, frame.lat - 0.7) < 0.05
-    assert hole.any() and not frame.near_data[hole].any()
+    assert hole.any()
+    assert not frame.near_data[hole].any()
     assert rug_data(model, "lon, lat").columns.tolist() == ["lon", "lat"]
 
 
@@ -94,9 +95,11 @@ def test_regions_on_their_map(data: pd.DataFrame) -> None:
     ax = ak.plot_regions(model, "region", squares("west", "north", "east", "far", "sea"))
     assert ax.get_label() == "region"
     whole = " ".join(text.get_text() for text in ax.findobj(plt.Text)).replace("\n", " ")
-    assert "smoothed from the neighbours" in whole and "not in the model" in whole
+    assert "smoothed from the neighbours" in whole
+    assert "not in the model" in whole
     colours = {tuple(patch.get_facecolor()) for patch in ax.patches}
-    assert len(ax.collections[0].get_paths()) == 4 and len(colours) == 2
+    assert len(ax.collections[0].get_paths()) == 4
+    assert len(colours) == 2
 
 
 @pytest.mark.parametrize(

@@ -101,9 +101,13 @@ def _radial(radial: dict[str, Any], value: Any) -> np.ndarray:
         "matern_3": lambda: matern(r / radial["shape"]),
     }
     polynomials = np.prod(place ** np.array(radial["powers"]), axis=1)
-    return kernels[radial["kernel"]]() @ unpack(radial["projection"]) + polynomials @ unpack(radial["mixing"])
+    return kernels[radial["kernel"]]() @ unpack(radial["projection"]) + polynomials @ unpack(
+        radial["mixing"]
+    )
 
 
 def matern(r: np.ndarray) -> np.ndarray:
     """Of 3/2, by Bessel functions."""
-    return np.where(r > 0, np.sqrt(2 / np.pi) * np.maximum(r, 1e-9) ** 1.5 * kv(1.5, np.maximum(r, 1e-9)), 1.0)
+    return np.where(
+        r > 0, np.sqrt(2 / np.pi) * np.maximum(r, 1e-9) ** 1.5 * kv(1.5, np.maximum(r, 1e-9)), 1.0
+    )

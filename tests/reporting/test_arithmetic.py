@@ -275,7 +275,9 @@ def test_scripts_know_points_and_regions(
     frame: pd.DataFrame, run_script: Run, extrapolation: str
 ) -> None:
     levels = sorted(frame["group"].unique())
-    chain = {own: [levels[k] for k in (i - 1, i + 1) if 0 <= k < len(levels)] for i, own in enumerate(levels)}
+    chain = {
+        own: [levels[k] for k in (i - 1, i + 1) if 0 <= k < len(levels)] for i, own in enumerate(levels)
+    }
     model = build(POINTS, frame, neighbours={"group": chain}, extrapolation=extrapolation)
     model.fit(frame, verbose=0, solver="bcd")
     contents, rows = contents_of(model), frame.iloc[:ROWS].copy()

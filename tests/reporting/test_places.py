@@ -17,7 +17,9 @@ from tests.reporting.test_browser import changes, looks, predicted, put, text
 def data() -> pd.DataFrame:
     rng = np.random.default_rng(100)
     data = pd.DataFrame(rng.uniform(size=(300, 3)), columns=["lon", "lat", "time"])
-    data["y"] = np.sin(5 * data.lon) * np.cos(4 * data.lat) * (1 + data.time) + 0.1 * rng.normal(size=300)
+    data["y"] = np.sin(5 * data.lon) * np.cos(4 * data.lat) * (1 + data.time) + 0.1 * rng.normal(
+        size=300
+    )
     return data
 
 

@@ -14,8 +14,8 @@ import pytest
 from scipy.interpolate import RBFInterpolator
 
 import ahofm_keras as ak
-from ahofm_keras.errors import AhofmError, AhofmWarning, DataError, FormulaError
 from ahofm_keras.bases import evaluate_basis
+from ahofm_keras.errors import AhofmError, AhofmWarning, DataError, FormulaError
 from ahofm_keras.layers import RadialExpansion
 from ahofm_keras.penalties import difference_penalty
 from ahofm_keras.radial import CORRELATIONS, Radial, kernel_values, make_duchon, make_process
@@ -98,7 +98,10 @@ def test_markov_random_field_is_mgcvs() -> None:
 @pytest.mark.parametrize("d", [2, 3])
 def test_thin_plate_spline_of_all_points_is_scipys(d: int) -> None:
     data = places(90)
-    names, (kernel, order) = ["lon", "lat", "time"][:d], {2: ("thin_plate_spline", 2), 3: ("cubic", 3)}[d]
+    names, (kernel, order) = (
+        ["lon", "lat", "time"][:d],
+        {2: ("thin_plate_spline", 2), 3: ("cubic", 3)}[d],
+    )
     term, smoothing = f"s({', '.join(names)}, k=90", 0.02
     radial = ak.AdditiveModel(f"y ~ {term})", data).design.features[0].basis.radial
     sp = smoothing / radial.unit**radial.shape
@@ -141,7 +144,9 @@ def test_basis_does_not_depend_on_origin_unit_and_direction() -> None:
 def test_correlations_are_1_at_0_fall_and_are_positive_definite(correlation: str) -> None:
     r = np.linspace(0, 6, 40)
     values = kernel_values(correlation, 1.2, 1.5, r**2)
-    assert values[0] == pytest.approx(1) and (np.diff(values) <= 1e-12).all() and values[-1] < 0.5
+    assert values[0] == pytest.approx(1)
+    assert (np.diff(values) <= 1e-12).all()
+    assert values[-1] < 0.5
     x = np.random.default_rng(100).uniform(size=(50, 2))
     squares = np.sum((x[:, None] - x) ** 2, axis=2)
     assert np.linalg.eigvalsh(kernel_values(correlation, 1.2, 1.5, squares)).min() > -1e-10
@@ -205,7 +210,8 @@ def penalty_of(basis: Any) -> np.ndarray:
 
 def test_surface_is_found(fitted: ak.AdditiveModel) -> None:
     effect = ak.effect(fitted, "lon", "lat")
-    assert effect.features == ("lon", "lat") and effect.fit.shape == (50, 50) == effect.se.shape
+    assert effect.features == ("lon", "lat")
+    assert effect.fit.shape == (50, 50) == effect.se.shape
     data = places()
     truth = surface(*np.meshgrid(*effect.grid, indexing="ij")) * 1.5
     truth -= np.mean(surface(data.lon, data.lat)) * 1.5
