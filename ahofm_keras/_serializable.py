@@ -14,9 +14,10 @@ from typing import Any
 
 PACKAGE = "ahofm_keras"
 CLASSES = (
-    "AdditiveModel", "BasisExpansion", "ClassLabel", "Deviance", "FactorStart", "FactorizedInteraction",
-    "HalfDeviance", "Linear", "MeanResponse", "Offset", "ParametricColumns", "Positions", "Posterior",
-    "Predictor", "QuadraticPenalty", "RadialExpansion", "RangeLimit", "Response", "Smooth",
+    "AdditiveModel", "BasisExpansion", "BlockColumns", "ClassLabel", "Deviance", "FactorStart",
+    "FactorizedInteraction", "HalfDeviance", "Linear", "MeanResponse", "NetInput", "NonNegative",
+    "Offset", "OrthogonalComplement", "ParametricColumns", "Positions", "Posterior", "Predictor",
+    "QuadraticPenalty", "RadialExpansion", "RangeLimit", "Response", "ShapedSmooth", "Smooth",
     "TensorProduct",
 )  # fmt: skip
 

@@ -100,23 +100,30 @@ _CLOSE = 0.75
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A sentence that suggests the known name that was meant; empty where none is close.
 
-    Only typing errors are taken for close: another case, other signs between the letters, a letter too
-    many or too few, two that changed places. Names that begin with another letter, or that differ in a
-    number or a letter standing alone (`x1` and `x2`, `col_a` and `col_b`), are other names.
-
     Example:
         >>> did_you_mean("gruop", ["age", "group"])
         ' Did you mean `group`?'
         >>> did_you_mean("target", ["age", "group"])
         ''
     """
+    found = nearest(name, known)
+    return "" if found is None else f" Did you mean `{found}`?"
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that was meant by one that is not known; None where none is close.
+
+    Only typing errors are taken for close: another case, other signs between the letters, a letter too
+    many or too few, two that changed places. Names that begin with another letter, or that differ in a
+    number or a letter standing alone (`x1` and `x2`, `col_a` and `col_b`), are other names.
+    """
     spoken = {word: _bare(word) for word in dict.fromkeys(known)}
     bare = _bare(name)
     if not bare:
-        return ""
+        return None
     for word, other in spoken.items():
         if bare == other:
-            return f" Did you mean `{word}`?"
+            return word
     alike = {
         other: word
         for word, other in spoken.items()
@@ -124,7 +131,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     }
     close = [other for other in alike if sorted(other) == sorted(bare)]  # `aeg`: too short for a share
     close = close or difflib.get_close_matches(bare, alike, n=1, cutoff=_CLOSE)
-    return f" Did you mean `{alike[close[0]]}`?" if close else ""
+    return alike[close[0]] if close else None
 
 
 def _bare(name: str) -> str:

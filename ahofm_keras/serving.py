@@ -25,7 +25,7 @@ def export_saved_model(
     """
     names = serving_names(inputs)
     signature = {
-        names[column]: tf.TensorSpec((None,), tensor.dtype, name=names[column])
+        names[column]: tf.TensorSpec(tensor.shape, tensor.dtype, name=names[column])
         for column, tensor in inputs.items()
     }
     archive = keras.export.ExportArchive()

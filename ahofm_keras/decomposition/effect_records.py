@@ -19,6 +19,7 @@ from ahofm_keras.decomposition.grids import (
     with_jumps,
 )
 from ahofm_keras.decomposition.names import check_count, check_order, find_subset, name_parameter
+from ahofm_keras.decomposition.network_curves import network_curves
 from ahofm_keras.decomposition.parts import NOTHING, Parts
 from ahofm_keras.decomposition.purify import Purification, purify_parts
 from ahofm_keras.decomposition.ranking import over
@@ -152,6 +153,8 @@ def effects(
 ) -> list[Effect]:
     """Effects of all features and, strongest first, of all pairs that have one.
 
+    Effects of networks of one column, `deep(x, net="net")`, stand after those of features.
+
     Args:
         model: fitted.
         order: only those of this order, e.g. 3 for triples.
@@ -163,11 +166,12 @@ def effects(
             predictors have a choice.
     """
     parts = Parts(model, parameter)
-    if order is not None:
+    if order is not None and not (order == 1 and parts.opaque):
         check_order(parts, order)
     check_count("top", top, 1)
     check_count("points", points, 2)
-    orders = [order] if order is not None else [1, 2][: parts.largest_order]
+    highest = max(parts.largest_order, int(bool(parts.opaque)))
+    orders = [order] if order is not None else [1, 2][:highest]
     purification = purify_parts(parts, data, least=min(orders, default=1)) if purify else None
     maker = _Maker(parts, points, purification)
     found = []
@@ -175,6 +179,7 @@ def effects(
         ranked = maker.ranked(size)
         chosen = sorted(ranked) if size == 1 else list(ranked)[:top]
         found += [maker.make(subset, ranked[subset]) for subset in chosen]
+        found += maker.networks() if size == 1 else []
     return found
 
 
@@ -245,6 +250,16 @@ class _Maker:
             parts.parameter,
             tuple(parts.variables[v].label for v in subset) if len(axes) > len(subset) else (),
         )
+
+    def networks(self) -> list[Effect]:
+        """The effects of networks of one column, which have no standard errors."""
+        return [
+            Effect(
+                own.label, (own.feature,), (own.grid,), own.fit, None, own.share, None,
+                (own.is_category,), parameter=self.parts.parameter,
+            )
+            for own in network_curves(self.parts, self.points)
+        ]  # fmt: skip
 
     def _atoms(self, subset: Subset, share: float) -> Effect | None:
         """The effect of one variable at its atoms, if it has any."""

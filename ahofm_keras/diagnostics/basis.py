@@ -31,7 +31,8 @@ _COLUMNS = ["basis", "terms", "k", "k'", "edf", "k_index", "p_value", "ok", "ver
 class _Use:
     """A basis and the terms that use it; of tensor products that alone do, all variables of each.
 
-    `chosen` says whether the fit chose the smoothing, or took it as it was given.
+    `chosen` says whether the fit chose the smoothing, or took it as it was given; `shape` is that in
+    which a smooth is held.
     """
 
     variable: Variable
@@ -43,6 +44,7 @@ class _Use:
     distinct: int | None = None
     surfaces: tuple[tuple[Variable, ...], ...] = ()
     chosen: bool = True
+    shape: str = ""
 
     @property
     def along(self) -> str:
@@ -142,7 +144,10 @@ def _find_uses(model: AdditiveModel) -> list[_Use]:
                 surfaces = ((variable,),)
             size = feature.basis.splines
             chosen = by_fit and not any(_is_fixed(model, term) for term in terms)
-            uses.append(_Use(variable, terms, size, largest, edf, has_main, distinct, surfaces, chosen))
+            shape = next(filter(None, (_shape(model, term) for term in terms)), "")
+            uses.append(
+                _Use(variable, terms, size, largest, edf, has_main, distinct, surfaces, chosen, shape)
+            )
         if not variable.features and not variable.is_category:
             terms = tuple(term for term in model.design.terms if _holds(term, variable))
             if not terms:
@@ -157,6 +162,12 @@ def _surfaces(terms: tuple[Any, ...], variables: list[Variable]) -> tuple[tuple[
     if not all(term.is_surface for term in terms):
         return ()
     return tuple(tuple(v for v in variables if set(v.places) & set(t.features)) for t in terms)
+
+
+def _shape(model: AdditiveModel, term: Term) -> str:
+    """The shape that a term is held in, if any."""
+    span = model.design.layout.only.by_name.get(term.name)
+    return "" if span is None else span.block.shape
 
 
 def _is_fixed(model: AdditiveModel, term: Term) -> bool:
@@ -205,6 +216,11 @@ def _verdict(use: _Use) -> str:
     name = use.variable.label
     if any(term.parametric is not None for term in use.terms) or use.size == 1:
         return f"Residuals still have shape along `{name}`, which is linear: try a smooth of it."
+    if use.shape:
+        return (
+            f"Residuals still have shape along `{name}`, whose smooth is held {use.shape}: the data may "
+            "be of another shape."
+        )
     if not use.has_main and not use.surfaces:
         return f"Residuals still have shape along `{name}`, which only interacts: give it a smooth too."
     wanted = 2 * use.size

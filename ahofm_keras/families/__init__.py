@@ -18,6 +18,7 @@ from ahofm_keras.families.weibull import Weibull  # isort: skip
 from ahofm_keras.families.beta import Beta  # isort: skip
 from ahofm_keras.families.negative_binomial import NegativeBinomial  # isort: skip
 from ahofm_keras.families.negative_binomial_1 import NegativeBinomial1  # isort: skip
+from ahofm_keras.families.generalized_poisson import GeneralizedPoisson  # isort: skip
 from ahofm_keras.families.quantile import Quantile  # isort: skip
 from ahofm_keras.families.expectile import Expectile  # isort: skip
 from ahofm_keras.families.tweedie import Tweedie  # isort: skip
@@ -54,6 +55,7 @@ __all__ = [
     "GammaLS",
     "Gaussian",
     "GaussianLS",
+    "GeneralizedPoisson",
     "HalfDeviance",
     "HurdlePoisson",
     "InverseGaussian",

@@ -35,12 +35,16 @@ class Binomial(Bernoulli):
     support_text = "shares between 0 and 1 (or `cbind(successes, failures)`)"
     forms: ClassVar[tuple[str, ...]] = ("cbind", "column")
     binary = False
+    predicts = "the probability of a success"
     result_label = "Probability of a success in"
     variance_text = "mean (1 - mean) / trials"
 
     def __init__(self, link: Any = None, *, trials: np.ndarray | None = None) -> None:
         super().__init__(link)
         self.trials = trials
+
+    def quantity(self, parameter: str, response: Any) -> str:
+        return f"share of {response.arguments[0]}" if response.function == "cbind" else str(response)
 
     def for_trials(self, trials: np.ndarray) -> Binomial:
         """The family of numbers of successes."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import inf
+from typing import ClassVar
 
 import numpy as np
 from scipy import special, stats
 
-from ahofm_keras.families.base import Array, Family, Namespace, Parameters
+from ahofm_keras.families.base import Array, Family, Links, Namespace, Parameters
+from ahofm_keras.families.counts import Poisson
+from ahofm_keras.families.links import MEANS, SCALES
 
 _LEAST_MEAN = 1e-300
 
@@ -38,6 +42,31 @@ class Counted(Family):
 
     def crps(self, y: np.ndarray, parameters: Parameters) -> np.ndarray:
         return self.absolute_error(y, parameters) - self.mean_difference(parameters) / 2
+
+
+class Dispersed(Counted):
+    """Counts by their mean, and by how much more they vary than those of a Poisson distribution."""
+
+    links: ClassVar[Links] = {"mean": MEANS, "dispersion": SCALES}
+    meanings: ClassVar[Mapping[str, str]] = {
+        "dispersion": "how much more counts vary than those of a Poisson distribution, which has 0",
+    }
+    aliases: ClassVar[Mapping[str, str]] = {
+        "mu": "mean",
+        "location": "mean",
+        "sigma": "dispersion",
+        "alpha": "dispersion",
+        "delta": "dispersion",
+        "phi": "dispersion",
+    }
+
+    def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
+        return parameters["mean"] + 0 * parameters["dispersion"]
+
+    def first_fit(self, y: np.ndarray) -> tuple[Family, np.ndarray] | None:
+        if self.link not in Poisson.links["mean"]:
+            return None
+        return Poisson(self.link).with_free_dispersion(), y
 
 
 class PoissonCounts(Counted):

@@ -8,18 +8,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ahofm_keras.errors import DataError, NotFittedError
-from ahofm_keras.families.base import Array, Family, Links, Namespace, Parameters
+from ahofm_keras.errors import DataError, NotFittedError, did_you_mean
+from ahofm_keras.families.base import Array, Family, Links, Namespace, Parameters, listed
 from ahofm_keras.families.baseline import (
     EVENT,
     EXPOSURE,
     START,
     STOP,
+    TIES,
     Baseline,
     SurvivalTimes,
-    breslow,
+    baseline_hazard,
+    events_of,
     partial_log_likelihood,
-    sums_at_risk,
 )
 from ahofm_keras.families.chances import Chances
 from ahofm_keras.families.registry import register_family
@@ -36,11 +37,14 @@ class Cox(Family):
 
     Given the cumulative baseline hazard H the likelihood is that of a Poisson variable, the event, with
     the mean ratio x H(time). Breslow's estimate of H is its optimum given the ratios; both in turn end
-    at the optimum of the partial likelihood. H is a nuisance: it is learned from all rows together, and
+    at the optimum of the partial likelihood. Efron's is that where events at one time are exposed to a
+    part of the step there. H is a nuisance: it is learned from all rows together, and
     stands as an exposure beside each response.
 
     Args:
         link: of the hazard ratio.
+        ties: how events at the same time are counted: `"breslow"`, or `"efron"`, which is nearer to what
+            times with more digits would give where there are many.
         baseline: where it is known, of which `distribution_of` gives survival times.
     """
 
@@ -52,11 +56,29 @@ class Cox(Family):
     nuisance = True
     variance_text = "that of the event, its expected number"
     predicts = "the hazard ratio"
-    result_label = "Hazard ratio of"
+    result_label = "Hazard ratio"
+    reader_note = (
+        "At every time the risk of the event is so many times that of the average row, whose hazard "
+        "ratio is 1."
+    )
 
-    def __init__(self, link: Any = None, *, baseline: Baseline | None = None) -> None:
+    def __init__(
+        self, link: Any = None, *, ties: str = "breslow", baseline: Baseline | None = None
+    ) -> None:
         super().__init__(link)
+        if ties not in TIES:
+            raise DataError(
+                f"`ties` of the cox family must be {listed(TIES)}. Received: {ties!r}."
+                f"{did_you_mean(str(ties), TIES)}"
+            )
+        self.ties = ties
         self.baseline = baseline
+
+    def options(self) -> dict[str, Any]:
+        return {} if self.ties == TIES[0] else {"ties": self.ties}
+
+    def quantity(self, parameter: str, response: Any) -> str:
+        return "hazard ratio"
 
     # Response -----------------------------------------------------------------------------------
 
@@ -71,7 +93,8 @@ class Cox(Family):
         _check(label, "start times", start < 0, start, "0 or above")
         _check(label, "start times", start >= stop, start, "before the stop times")
         y = np.column_stack([stop, event, start, np.zeros(len(stop))])
-        return self.given(y, breslow(y, np.ones(len(y))).to_json()) if event.any() else y
+        equal = np.ones(len(y))
+        return self.given(y, self._hazard(y, equal).to_json()) if event.any() else y
 
     def check_training(self, y: np.ndarray, label: str) -> None:
         """At least two times of events: their order is all that the ratios are learned from."""
@@ -95,38 +118,37 @@ class Cox(Family):
     def learn_nuisance(
         self, y: np.ndarray, parameters: Parameters, weight: np.ndarray | None
     ) -> dict[str, Any]:
-        return breslow(y, parameters["ratio"], weight).to_json()
+        return self._hazard(y, parameters["ratio"], weight).to_json()
+
+    def _hazard(self, y: np.ndarray, ratio: np.ndarray, weight: np.ndarray | None = None) -> Baseline:
+        return baseline_hazard(y, ratio, weight, self.ties)
 
     def given(self, y: np.ndarray, nuisance: Mapping[str, Any]) -> np.ndarray:
         """The response with its exposure, what the cumulative hazard gains while a row is at risk."""
-        known = Baseline.from_json(nuisance)
         y = np.array(y, float)
-        y[:, EXPOSURE] = known.at(y[:, STOP]) - known.at(y[:, START])
+        y[:, EXPOSURE] = Baseline.from_json(nuisance).exposure(y)
         return y
 
     def nuisance_information(
         self, y: np.ndarray, functions: np.ndarray, parameters: Parameters, weight: np.ndarray | None
     ) -> np.ndarray:
-        """The sum over times of events of their number times m m', m the functions' mean at risk."""
+        """The sum over events of their weight times m m', m the functions' mean at risk."""
         weight = np.ones(len(y)) if weight is None else weight
-        rows = (y[:, EVENT] > 0) & (weight > 0)
-        times, place = np.unique(y[rows, STOP], return_inverse=True)
-        events = np.bincount(place, weight[rows], len(times))
+        events = events_of(y, weight, self.ties)
         ratio = (weight * parameters["ratio"])[:, None]
-        values = np.column_stack([ratio * functions, ratio])
-        sums = sums_at_risk(values, y[:, STOP], y[:, START], times)
+        sums = events.sums_at_risk(np.column_stack([ratio * functions, ratio]), y)
         means = sums[:, :-1] / sums[:, -1:]
-        return np.asarray(means.T @ (events[:, None] * means))
+        return np.asarray(means.T @ (events.weight[:, None] * means))
 
     def bound(self, nuisance: Mapping[str, Any]) -> Cox:
-        return type(self)(self.link, baseline=Baseline.from_json(nuisance))
+        return type(self)(self.link, ties=self.ties, baseline=Baseline.from_json(nuisance))
 
     def mean_log_density(
         self, y: np.ndarray, parameters: Parameters, weight: np.ndarray | None
     ) -> float:
         """The partial log-likelihood, over the number of rows."""
         total = len(y) if weight is None else float(np.sum(weight))
-        return partial_log_likelihood(y, np.log(parameters["ratio"]), weight) / total
+        return partial_log_likelihood(y, np.log(parameters["ratio"]), weight, self.ties) / total
 
     # Likelihood ---------------------------------------------------------------------------------
 
@@ -154,7 +176,7 @@ class Cox(Family):
         self, y: np.ndarray, mean: np.ndarray, dispersion: float, weight: np.ndarray
     ) -> float:
         """Cox's partial log-likelihood of the rows."""
-        return partial_log_likelihood(y, np.log(mean), weight)
+        return partial_log_likelihood(y, np.log(mean), weight, self.ties)
 
     # Start --------------------------------------------------------------------------------------
 
@@ -187,7 +209,7 @@ class Cox(Family):
     ) -> np.ndarray:
         """Ratios that, with the exposures as they are, say what equal ratios and their own H do."""
         ratio = np.broadcast_to(np.exp(np.asarray(offset, float)), len(y))
-        own = self.given(y, breslow(y, ratio, weight).to_json())[:, EXPOSURE]
+        own = self.given(y, self._hazard(y, ratio, weight).to_json())[:, EXPOSURE]
         exposure = y[:, EXPOSURE]
         return np.where(exposure > 0, ratio * own / np.where(exposure > 0, exposure, 1.0), ratio)
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from ahofm_keras.families.links import LARGEST_LOG
-from ahofm_keras.families.special import log1p_exp
+from ahofm_keras.families.special import HALF_LOG_2_PI, log1p_exp, log_normal_cdf
 
 Array = Any
 Namespace = Any
@@ -18,6 +19,10 @@ Namespace = Any
 _LEAST = 1e-300
 # Squares of products of two of these are numbers.
 _STEEPEST = 1e75
+# Thresholds whose normal density has a logarithm.
+_FARTHEST = 1e70
+# Of a width times the size of the thresholds: below, a normal probability is a series in both.
+_NARROW = 0.05
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,55 @@ def _cloglog_slopes(
     return by_lower, np.where(last, 0.0, np.minimum(above, _STEEPEST) * gap)
 
 
+def _probit(lower: Array, upper: Array, width: Array, first: Array, last: Array, xp: Namespace) -> Array:
+    """F(b) - F(a) is F(b) (1 - F(a) / F(b)), or the same of -b and -a in the upper half."""
+    _, inner, outer = _tails(lower, upper, first, last, xp)
+    return log_normal_cdf(inner, xp) + _log_share(inner, outer, width, first | last, xp)
+
+
+def _tails(
+    lower: Array, upper: Array, first: Array, last: Array, xp: Namespace
+) -> tuple[Array, Array, Array]:
+    """Whether thresholds are mirrored, and then the one near the middle and the one further out."""
+    lower, upper = xp.clip(lower, -_FARTHEST, _FARTHEST), xp.clip(upper, -_FARTHEST, _FARTHEST)
+    mirrored = last | ((lower + upper > 0) & ~first)
+    return mirrored, xp.where(mirrored, -lower, upper), xp.where(mirrored, -upper, lower)
+
+
+def _log_share(inner: Array, outer: Array, width: Array, alone: Array, xp: Namespace) -> Array:
+    """log(1 - F(outer) / F(inner)); 0 of a class at an end."""
+    cdf = log_normal_cdf(inner, xp)
+    fall = xp.maximum(cdf - log_normal_cdf(outer, xp), _LEAST)
+    middle = (inner + outer) / 2
+    narrow = _NARROW / (1 + xp.abs(middle))
+    small = xp.clip(width, _LEAST, narrow)
+    square, product = small**2, (middle * small) ** 2
+    series = (product - square) / 24 + (product**2 - 6 * product * square + 3 * square**2) / 1920
+    density = -(middle**2) / 2 - HALF_LOG_2_PI
+    near = xp.log(small) + density + xp.log1p(series) - cdf
+    found = xp.where(width < narrow, near, xp.log(-xp.expm1(-fall)))
+    return xp.where(alone, 0.0, xp.minimum(found, 0.0))
+
+
+def _probit_slopes(
+    lower: Array, upper: Array, width: Array, first: Array, last: Array
+) -> tuple[Array, Array]:
+    mirrored, inner, outer = _tails(lower, upper, first, last, np)
+    share = np.maximum(np.exp(_log_share(inner, outer, width, first | last, np)), 1 / _STEEPEST)
+    by_inner = np.minimum(_mills(inner) / share, _STEEPEST)
+    by_outer = np.where(first | last, 0.0, np.minimum(_mills(outer) * (1 - share) / share, _STEEPEST))
+    return (
+        np.where(first, 0.0, -np.where(mirrored, by_inner, by_outer)),
+        np.where(last, 0.0, np.where(mirrored, by_outer, by_inner)),
+    )
+
+
+def _mills(x: np.ndarray) -> np.ndarray:
+    """The normal density over the distribution function."""
+    with np.errstate(over="ignore"):  # beyond, the ratio is 0
+        return np.asarray(np.sqrt(2 / np.pi) / special.erfcx(-x / np.sqrt(2)))
+
+
 def _rise(below: Array, above: Array, width: Array, xp: Namespace) -> Array:
     """exp(b) - exp(a), which loses no digits where the width is small."""
     near = below * xp.expm1(xp.clip(width, _LEAST, 1.0))
@@ -89,6 +143,7 @@ CUMULATIVE: dict[str, Cumulative] = {
     own.name: own
     for own in (
         Cumulative("logit", _logit, _logit_slopes),
+        Cumulative("probit", _probit, _probit_slopes),
         Cumulative("cloglog", _cloglog, _cloglog_slopes),
     )
 }

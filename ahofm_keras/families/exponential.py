@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import numpy as np
 
 from ahofm_keras.families.base import Array, Family, Namespace, Parameters
@@ -12,6 +15,8 @@ class ExponentialFamily(Family):
 
     A subclass has `variance`, `distribution`, and either `unit_deviance` or `log_density`.
     """
+
+    aliases: ClassVar[Mapping[str, str]] = {"mu": "mean", "location": "mean"}
 
     def log_density(self, y: Array, parameters: Parameters, xp: Namespace = np) -> Array:
         """Minus half the unit deviance: the rest is of y alone."""

@@ -7,14 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import special, stats
-from scipy.interpolate import RectBivariateSpline
 
-from ahofm_keras.families.base import Array, Family, Links, Namespace, Parameters
+from ahofm_keras.families.base import Array, Namespace, Parameters
 from ahofm_keras.families.count_sums import count_nodes
-from ahofm_keras.families.counted import Counted
-from ahofm_keras.families.counts import Poisson
-from ahofm_keras.families.links import MEANS, SCALES
+from ahofm_keras.families.counted import Dispersed
 from ahofm_keras.families.location_scale import moments
+from ahofm_keras.families.gridded import gridded
 from ahofm_keras.families.registry import register_family
 from ahofm_keras.families.special import gamma_rest, gamma_rest_slope, log1p_gap
 
@@ -31,26 +29,16 @@ _STEP = 0.2
 
 
 @register_family
-class NegativeBinomial(Counted):
+class NegativeBinomial(Dispersed):
     """Counts whose variance is mean + dispersion mean^2."""
 
     name = "negative_binomial"
-    links: ClassVar[Links] = {"mean": MEANS, "dispersion": SCALES}
     remedies: ClassVar[Mapping[str, str]] = {
         "more zeros": (
             'Where zeros have a cause of their own: `family="zero_inflated_negative_binomial"`.'
         ),
     }
     variance_text = "mean + dispersion times the square of the mean"
-    meanings: ClassVar[Mapping[str, str]] = {
-        "dispersion": "how much more counts vary than those of a Poisson distribution, which has 0",
-    }
-    aliases: ClassVar[Mapping[str, str]] = {
-        "mu": "mean",
-        "location": "mean",
-        "sigma": "dispersion",
-        "alpha": "dispersion",
-    }
 
     def log_density(self, y: Array, parameters: Parameters, xp: Namespace = np) -> Array:
         mean, dispersion = _held(parameters, xp)
@@ -66,9 +54,6 @@ class NegativeBinomial(Counted):
         dispersion = np.maximum(dispersion, _LEAST_DISPERSION)
         return stats.nbinom(1 / dispersion, 1 / (1 + dispersion * mean))
 
-    def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
-        return parameters["mean"] + 0 * parameters["dispersion"]
-
     def score(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
         mean, dispersion = _held(parameters)
         return {
@@ -82,11 +67,6 @@ class NegativeBinomial(Counted):
             "mean": 1 / mean / (1 + dispersion * mean),
             "dispersion": _dispersion_information(mean, dispersion),
         }
-
-    def first_fit(self, y: np.ndarray) -> tuple[Family, np.ndarray] | None:
-        if self.link not in Poisson.links["mean"]:
-            return None
-        return Poisson(self.link).with_free_dispersion(), y
 
     def start_values(self, y: np.ndarray, weight: np.ndarray | None = None) -> dict[str, float]:
         mean, variance = moments(y, weight)
@@ -135,20 +115,13 @@ def _dispersion_information(mean: np.ndarray, dispersion: np.ndarray) -> np.ndar
     """The share of what a normal response would say, summed over counts; of many rows on a grid."""
     logs = np.log(np.clip(mean, *_SUMMED)), np.log(np.clip(dispersion, *_SUMMED))
     normal = (mean / (1 + dispersion * mean)) ** 2 / 2
-    ends = [(float(log.min()), float(log.max())) for log in logs]
-    axes = [np.linspace(low, high, int((high - low) / _STEP) + 2) for low, high in ends]
-    if normal.size <= len(axes[0]) * len(axes[1]) or normal.size < 16:
-        return np.asarray(normal * _share(*(np.exp(log) for log in logs)))
-    # A narrow axis is as good as constant, and a spline needs places that differ.
-    axes = [axis if np.ptp(axis) > 1e-6 else axis[0] + 1e-3 * np.arange(2) for axis in axes]
-    values = np.log(_share(*(np.exp(axis) for axis in np.meshgrid(*axes, indexing="ij"))))
-    degrees = [min(3, len(axis) - 1) for axis in axes]
-    spline = RectBivariateSpline(axes[0], axes[1], values, kx=degrees[0], ky=degrees[1])
-    return np.asarray(normal * np.exp(spline.ev(*logs)))
+    (log_share,) = gridded(_log_share, *logs, step=_STEP)
+    return np.asarray(normal * np.exp(log_share))
 
 
-def _share(mean: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+def _log_share(log_mean: np.ndarray, log_dispersion: np.ndarray) -> tuple[np.ndarray]:
     """Expected square of the dispersion's score, over that of a normal response of the same moments."""
+    mean, dispersion = np.exp(log_mean), np.exp(log_dispersion)
     counts, weights = count_nodes(mean, mean + dispersion * mean**2)
     mean, dispersion = mean[..., None], dispersion[..., None]
     family, parameters = NegativeBinomial(), {"mean": mean, "dispersion": dispersion}
@@ -156,4 +129,4 @@ def _share(mean: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
     chance = weights * np.exp(log - log.max(axis=-1, keepdims=True))
     squares = np.sum(chance * _dispersion_score(counts, mean, dispersion) ** 2, axis=-1)
     normal = (mean / (1 + dispersion * mean))[..., 0] ** 2 / 2
-    return np.asarray(squares / np.sum(chance, axis=-1) / normal)
+    return (np.log(squares / np.sum(chance, axis=-1) / normal),)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from ahofm_keras.families.base import Array, Links, Namespace, Parameters
-from ahofm_keras.families.counted import Counted
-from ahofm_keras.families.links import MEANS, SCALES
+from ahofm_keras.families.base import Array, Namespace, Parameters
+from ahofm_keras.families.counted import Dispersed
 from ahofm_keras.families.location_scale import moments
 from ahofm_keras.families.negative_binomial import NegativeBinomial
 from ahofm_keras.families.registry import register_family
@@ -22,33 +20,20 @@ _START = (1e-3, 1e4)
 
 
 @register_family
-class NegativeBinomial1(Counted):
+class NegativeBinomial1(Dispersed):
     """Counts whose variance is (1 + dispersion) mean, as a quasi-poisson model has it.
 
     They are those of `negative_binomial` with dispersion / mean in the place of the dispersion.
     """
 
     name = "negative_binomial_1"
-    links: ClassVar[Links] = {"mean": MEANS, "dispersion": SCALES}
     variance_text = "1 + dispersion times the mean"
-    meanings: ClassVar[Mapping[str, str]] = {
-        "dispersion": "how much more counts vary than those of a Poisson distribution, which has 0",
-    }
-    aliases: ClassVar[Mapping[str, str]] = {
-        "mu": "mean",
-        "location": "mean",
-        "sigma": "dispersion",
-        "delta": "dispersion",
-    }
 
     def log_density(self, y: Array, parameters: Parameters, xp: Namespace = np) -> Array:
         return _SQUARE.log_density(y, _by_square(parameters, xp), xp)
 
     def distribution_of(self, parameters: Parameters) -> Any:
         return _SQUARE.distribution_of(_by_square(parameters))
-
-    def mean_of(self, parameters: Parameters, xp: Namespace = np) -> Array:
-        return parameters["mean"] + 0 * parameters["dispersion"]
 
     def score(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
         own = _by_square(parameters)

@@ -28,7 +28,8 @@ class Ordinal(Classes):
     them. So the parameters are `loc` and, of each class but the two at the ends, its width.
 
     Args:
-        link: F is the inverse of `"logit"` (proportional odds) or `"cloglog"` (proportional hazards).
+        link: F is the inverse of `"logit"` (proportional odds), `"probit"` (a normal variable that is
+            cut into classes) or `"cloglog"` (proportional hazards).
         classes: labels in order; by default numbers by value, a pandas ordered Categorical by its order.
     """
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from ahofm_keras.errors import DataError, did_you_mean
+from ahofm_keras.errors import DataError, nearest
 from ahofm_keras.families.base import Family
 from ahofm_keras.families.exponential import ExponentialFamily
-from ahofm_keras.families.names import advice_on, own_name
+from ahofm_keras.families.names import advice_on, names_of_others, own_name
 
 Kind = TypeVar("Kind", bound=type[Family])
 
@@ -95,4 +95,9 @@ def _hint(family: Any) -> str:
     advice = advice_on(word)
     if advice is not None:
         return f" {advice}"
-    return did_you_mean(word, FAMILIES) or ("" if isinstance(family, str) else " Give its name.")
+    meant = nearest(word, [*FAMILIES, *names_of_others()])
+    if meant is None:
+        return "" if isinstance(family, str) else " Give its name."
+    if meant in FAMILIES:
+        return f" Did you mean `{meant}`?"
+    return f" Did you mean `{meant}`?{_hint(meant)}"

@@ -11,6 +11,7 @@ from scipy import special
 
 from ahofm_keras.families.base import Array, Links, Namespace, Parameters
 from ahofm_keras.families.distributions import Distribution
+from ahofm_keras.families.gridded import gridded
 from ahofm_keras.families.links import SCALES
 from ahofm_keras.families.location_scale import LocationScale, moments, quantiles
 from ahofm_keras.families.registry import register_family
@@ -24,6 +25,9 @@ _LARGEST_SINH = 30.0
 # Skewness over tail, and 1 / tail, of which moments are computed.
 _LARGEST_SKEW = 300.0
 _LARGEST_POWER = 300.0
+# Of skewness and of the logarithm of the tail, between places where informations are summed.
+_STEP = 0.1
+_LEAST_INFORMATION = 1e-290
 # Nodes of the expectation over a normal variable.
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(60)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
@@ -115,6 +119,8 @@ class Shash(LocationScale):
         "epsilon": "skewness",
         "tau": "tail",
         "delta": "tail",
+        "eps": "skewness",
+        "phi": "tail",
     }
 
     def log_density(self, y: Array, parameters: Parameters, xp: Namespace = np) -> Array:
@@ -144,15 +150,11 @@ class Shash(LocationScale):
         return _scores(z, parameters["skewness"], tail, parameters["scale"])
 
     def information(self, y: np.ndarray, parameters: Parameters) -> dict[str, np.ndarray]:
-        """Expected squares over the normal variable that a response stands for."""
         tail = np.clip(parameters["tail"], *_TAILS)
-        skewness, scale = parameters["skewness"], parameters["scale"]
-        total = dict.fromkeys(self.links, np.zeros(np.shape(scale + tail + skewness)))
-        for node, weight in zip(_NODES, _WEIGHTS, strict=True):
-            inner = np.clip((np.arcsinh(node) + skewness) / tail, -100.0, 100.0)
-            for name, score in _scores(np.sinh(inner), skewness, tail, scale).items():
-                total[name] = total[name] + weight * score**2
-        return total
+        scale, skewness, tail = np.broadcast_arrays(parameters["scale"], parameters["skewness"], tail)
+        logs = gridded(_log_information, skewness, np.log(tail), step=_STEP)
+        found = {name: np.exp(own) for name, own in zip(self.links, logs, strict=True)}
+        return {name: own / scale**2 if name in ("loc", "scale") else own for name, own in found.items()}
 
     def start_values(self, y: np.ndarray, weight: np.ndarray | None = None) -> dict[str, float]:
         """By five quantiles: their asymmetry is the skewness, how far the outer ones are is the tail."""
@@ -187,6 +189,17 @@ def _log_density(z: Array, skewness: Array, tail: Array, xp: Namespace) -> Array
     near = xp.log1p(xp.minimum(z, 1.0) ** 2)
     tails = xp.where(z > 1, far, near)
     return cosh - np.log(2) - _sinh(size, xp) ** 2 / 2 - tails / 2
+
+
+def _log_information(skewness: Array, log_tail: Array) -> tuple[Array, ...]:
+    """Expected squares of the scores at scale 1, over the normal variable that a response stands for."""
+    tail = np.exp(log_tail)
+    total = [np.full(np.shape(skewness), _LEAST_INFORMATION) for _ in Shash.links]
+    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+        inner = np.clip((np.arcsinh(node) + skewness) / tail, -100.0, 100.0)
+        scores = _scores(np.sinh(inner), skewness, tail, np.ones_like(tail)).values()
+        total = [own + weight * score**2 for own, score in zip(total, scores, strict=True)]
+    return tuple(np.log(own) for own in total)
 
 
 def _sinh(size: Array, xp: Namespace) -> Array:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ahofm_keras.errors import DataError, did_you_mean
+from ahofm_keras.errors import DataError, did_you_mean, nearest
 from ahofm_keras.families.links import LINKS, Link
 from ahofm_keras.families.meanings import meaning_of
 
@@ -46,6 +46,7 @@ class Signature:
     predicts: ClassVar[str] = "the average"
     result_label: ClassVar[str] = "Predicted"
     meanings: ClassVar[Mapping[str, str]] = {}
+    reader_note: ClassVar[str] = ""
 
     def __init__(self, link: str | Mapping[str, str] | None = None) -> None:
         first = next(iter(self.links), "")
@@ -54,10 +55,7 @@ class Signature:
         for name, own_link in given.items():
             parameter = self.own_parameter(name)
             if parameter is None:
-                raise DataError(
-                    f"The {self.name} family has no parameter {name!r}."
-                    f"{did_you_mean(str(name), self.links)} It has: {listed(self.links)}."
-                )
+                raise self.no_parameter(name, self.links)
             if parameter in chosen:
                 raise DataError(
                     f"The parameter `{parameter}` of the {self.name} family has two links: "
@@ -130,9 +128,32 @@ class Signature:
         """The family's own name of a parameter, which other packages may call otherwise."""
         return name if name in self.links else self.aliases.get(name)
 
+    def no_parameter(self, name: Any, known: Iterable[str], owner: str | None = None) -> DataError:
+        """The error for a name that is none of the known parameters, nor what others call one."""
+        names = list(known)
+        others = {other: own for other, own in self.aliases.items() if own in names}
+        meant = nearest(str(name), [*names, *others])
+        here = f", which is `{others[meant]}` here" if meant in others else ""
+        hint = "" if meant is None else f" Did you mean `{meant}`{here}?"
+        owner = owner or f"The {self.name} family"
+        return DataError(f"{owner} has no parameter {name!r}.{hint} It has: {listed(names)}.")
+
     def meaning(self, parameter: str) -> str:
         """What a parameter is, in words."""
         return self.meanings.get(parameter) or meaning_of(parameter)
+
+    def quantity(self, parameter: str, response: Any) -> str:
+        """What a predictor is transformed to, in words: the response, or a parameter of it.
+
+        Args:
+            parameter: whose predictor it is.
+            response: of the formula, an `Expression`.
+        """
+        return str(response) if len(self.parameters) == 1 else f"{parameter} of {response}"
+
+    def link_words(self, parameter: str) -> str:
+        """How a parameter and its predictor are related, in a title."""
+        return f"{self.parameters[parameter].name} link"
 
     # Links --------------------------------------------------------------------------------------
 

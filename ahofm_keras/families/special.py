@@ -23,6 +23,9 @@ _LEAST = 1e-300
 _REST = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 _SLOPE = (-1 / 12, 1 / 120, -1 / 252, 1 / 240, -1 / 132, 691 / 32760, -1 / 12)
 _CURVE = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
+# Below this the normal distribution function is its density over |x|, times 1 - 1 / x^2 + 3 / x^4 - ...
+_TAIL_TO = -10.0
+_TAIL = (-1.0, 3.0, -15.0, 105.0, -945.0, 10395.0, -135135.0, 2027025.0, -34459425.0, 654729075.0)
 # Of log(1 + u) = 2 (z + z^3 / 3 + ...), z = u / (2 + u), enough for |u| below this.
 _SMALL = 0.1
 _ODD = (1 / 3, 1 / 5, 1 / 7, 1 / 9, 1 / 11, 1 / 13)
@@ -64,6 +67,19 @@ def gamma_rest_curve(x: np.ndarray) -> np.ndarray:
 def log1p_exp(x: Array, xp: Namespace = np) -> Array:
     """Log(1 + exp(x)), which neither overflows nor loses small values."""
     return np.logaddexp(0.0, x) if xp is np else xp.softplus(x)
+
+
+def log_normal_cdf(x: Array, xp: Namespace = np) -> Array:
+    """The logarithm of the standard normal distribution function."""
+    if xp is np:
+        return special.log_ndtr(x)
+    import tensorflow as tf
+
+    near = xp.log(tf.math.erfc(-xp.maximum(x, _TAIL_TO) / 2**0.5) / 2)
+    far = xp.minimum(x, _TAIL_TO)
+    inverse = 1 / far**2
+    tail = -(far**2) / 2 - xp.log(-far) - HALF_LOG_2_PI + xp.log1p(inverse * _polynomial(_TAIL, inverse))
+    return xp.where(x < _TAIL_TO, tail, near)
 
 
 def log1p_gap(u: Array, log1p: Array, xp: Namespace = np) -> Array:

@@ -18,6 +18,7 @@ from ahofm_keras.formula.margins import (
     order_by_margin,
     said_of_margin,
 )
+from ahofm_keras.shapes import SHAPES, is_bent
 from ahofm_keras.transforms import Expression, point
 
 # Values of a feature that get a function of their own, at most.
@@ -62,6 +63,7 @@ class TermCall:
         join: `(name, features, options) -> features` of the term, where several that are written are
             the coordinates of one point; raises an `OptionError` where they cannot be.
         each: whether a `.` among the features stands for one call per column, and not for all of them.
+        takes_arrays: whether rows of its features may be arrays, such as images.
     """
 
     kind: str
@@ -72,6 +74,7 @@ class TermCall:
     hint: str = ""
     join: Callable[[str, tuple[Expression, ...], Options], tuple[Expression, ...]] | None = None
     each: bool = False
+    takes_arrays: bool = False
 
 
 def _is_number(value: Any) -> bool:
@@ -314,7 +317,31 @@ def _finish_smooth(name: str, features: tuple[Expression, ...], options: Options
     if "df" in options and "sp" in options:
         raise OptionError(f"`{name}()` takes `df` or `sp`, not both.")
     check_basis(features[0], options)
-    return options
+    return _with_shape(features[0], options) if "shape" in options else options
+
+
+def _with_shape(feature: Expression, options: Options) -> Options:
+    """The options of a smooth of a given shape, with what the shape asks of its basis."""
+    shape, kind = options["shape"], options.get("bs", "ps")
+    if feature.is_point or kind in DISTANCES:
+        raise OptionError("`shape` has no meaning for functions of distances: they have no direction.")
+    if feature.is_category or kind in ("re", "mrf"):
+        raise OptionError(f"`shape` has no meaning for the levels of `{feature}`: they have no order.")
+    if kind == "cp":
+        raise OptionError('`shape` cannot stand beside bs="cp": a circle ends where it began.')
+    if options.get("atoms"):
+        raise OptionError("`atoms` cannot stand beside `shape`: values of their own would break it.")
+    options = {**options, "atoms": False}
+    if not is_bent(shape):
+        return options
+    if _has_no_atoms(options):
+        raise OptionError(f"Steps cannot be {shape!r}: pieces need a degree of at least 1.")
+    if options.get("knots", "even") in ("adaptive", "quantile"):
+        raise OptionError(
+            f'shape={shape!r} needs even knots: leave `knots` out, or write knots="even" or the two '
+            "ends of the axis."
+        )
+    return {"knots": "even", **options}
 
 
 def _join_smooth(
@@ -388,6 +415,19 @@ def _of_feature(value: Any, feature: Expression) -> Any:
     return value.get(feature_name(feature)) if isinstance(value, dict) else value
 
 
+def _name(value: Any) -> str | None:
+    return None if isinstance(value, str) and value else 'the name of a network, e.g. "net"'
+
+
+def _finish_deep(name: str, features: tuple[Expression, ...], options: Options) -> Options:
+    if "net" not in options:
+        raise OptionError(
+            f'`{name}()` needs a network: `{name}({", ".join(map(str, features))}, net="net")`, given '
+            'beside the data as `nets={"net": keras_model}`.'
+        )
+    return options
+
+
 _SURFACES = " A surface is written `te(x1, x2)` or `ti(x1, x2)`, many interactions `ahofm(x1, x2, x3)`."
 _ONE_FEATURE = " A smooth of one feature is written `s(x)`."
 
@@ -403,6 +443,7 @@ TERM_CALLS: dict[str, TermCall] = {
             "m": _degree_and_difference,
             "atoms": _atoms,
             "sp": _number(0, strictly=False),
+            "shape": _one_of(*SHAPES),
         },
         finish=_finish_smooth,
         hint=_SURFACES,
@@ -417,6 +458,13 @@ TERM_CALLS: dict[str, TermCall] = {
     "afm": TermCall("ahofm", (2, None), _AFM, {"D": 2}, _finish_interaction),
     "hofm": TermCall("hofm", (2, None), {**_ORDERS, **_FM}, {}, _finish_interaction),
     "fm": TermCall("hofm", (2, None), _FM, {"D": 2}, _finish_interaction),
+    "deep": TermCall(
+        "deep",
+        (1, None),
+        {"net": _name, "orthogonalize": _one_of(True, False, "all")},
+        finish=_finish_deep,
+        takes_arrays=True,
+    ),
     "offset": TermCall("offset", (1, 1), each=True),
 }
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ahofm_keras.errors import FormulaError
+from ahofm_keras.formula.options import TERM_CALLS
 from ahofm_keras.formula.source import Source
 from ahofm_keras.transforms import Expression
 
@@ -15,7 +16,7 @@ class TermSpec:
     """A term as the formula asks for it, before any data is seen.
 
     Args:
-        kind: `"linear"`, `"s"`, `"te"` (also `ti`), `"ahofm"`, `"hofm"` or `"offset"`.
+        kind: `"linear"`, `"s"`, `"te"` (also `ti`), `"ahofm"`, `"hofm"`, `"deep"` or `"offset"`.
         features: its expressions; for `"linear"` the factors of a product (`a:b`).
         options: keyword arguments that were given, checked; `orders` in rising order; for `"te"` also
             `pure`, and no dicts: tuples with one entry per margin.
@@ -66,3 +67,12 @@ class Formula:
         """Raw columns that the right-hand side uses, each once."""
         features = (feature for term in self.terms for feature in term.features)
         return list(dict.fromkeys(name for feature in features for name in feature.columns()))
+
+    def array_columns(self) -> set[str]:
+        """Those whose rows may be arrays: they stand by their bare names, in terms that take arrays."""
+        bare, others = set[str](), set[str]()
+        for term in self.terms:
+            takes = term.call in TERM_CALLS and TERM_CALLS[term.call].takes_arrays
+            for feature in term.features:
+                (bare if takes and feature.is_column else others).update(feature.columns())
+        return bare - others

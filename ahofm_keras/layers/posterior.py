@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
@@ -73,8 +73,8 @@ class Posterior(keras.layers.Layer):
         fixed = {"autocast": False, "dtype": "float64", "trainable": False}
         super().__init__(**{**kwargs, **fixed})
         self.intercept = bool(intercept)
-        self.linear = [_with_arrays(entry) for entry in linear]
-        self.interactions = [_with_arrays(entry) for entry in interactions]
+        self.linear = [with_arrays(entry) for entry in linear]
+        self.interactions = [with_arrays(entry) for entry in interactions]
         self.groups = groups
         self.is_known = False
         self.in_use = (1,) * len(self.interactions)
@@ -209,7 +209,7 @@ class Posterior(keras.layers.Layer):
         """Of the linear block at the smoothing that it has, and what the choice of that adds."""
         rows = _rows(bases, columns)
         parts = [ops.ones((1, rows), dtype="float64")] if self.intercept else []
-        parts += [_functions(entry, bases, columns) for entry in self.linear]
+        parts += [block_functions(entry, bases, columns) for entry in self.linear]
         if not parts:
             nothing = ops.zeros((rows,), dtype="float64")
             return nothing, nothing
@@ -328,18 +328,20 @@ class Posterior(keras.layers.Layer):
         return {
             "name": self.name,
             "intercept": self.intercept,
-            "linear": [_with_lists(entry) for entry in self.linear],
-            "interactions": [_with_lists(entry) for entry in self.interactions],
+            "linear": [with_lists(entry) for entry in self.linear],
+            "interactions": [with_lists(entry) for entry in self.interactions],
             "groups": self.groups,
         }
 
 
-def _with_arrays(entry: dict[str, Any]) -> dict[str, Any]:
+def with_arrays(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """A block as `Columns.describe` gives it, or a file, with NumPy arrays inside."""
     arrays = {name: [np.asarray(own, float) for own in entry.get(name, ())] for name in _ARRAYS}
     return {**entry, **arrays}
 
 
-def _with_lists(entry: dict[str, Any]) -> dict[str, Any]:
+def with_lists(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The same as JSON has it."""
     return {**entry, **{name: [own.tolist() for own in entry[name]] for name in _ARRAYS}}
 
 
@@ -365,7 +367,7 @@ def _new_level_weights(transform: np.ndarray) -> np.ndarray:
     return np.asarray(squares.sum(axis=0) * (1 + np.sum(shares**2)) / rank)
 
 
-def _functions(entry: dict[str, Any], bases: Sequence[Functions], columns: Array) -> Array:
+def block_functions(entry: Mapping[str, Any], bases: Sequence[Functions], columns: Array) -> Array:
     """The columns of a term in the linear block, `(q, n)`."""
     if "columns" in entry:
         start, stop = entry["columns"]

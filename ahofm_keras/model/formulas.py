@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ahofm_keras.errors import DataError, did_you_mean
+from ahofm_keras.errors import DataError
 from ahofm_keras.families import FAMILIES, Family
 from ahofm_keras.formula import Formula, parse_formula
 from ahofm_keras.transforms import RESPONSES, Expression
@@ -131,11 +131,7 @@ def _by_parameter(formula: Mapping[str, str], family: Family) -> tuple[Family, d
     for name, text in formula.items():
         own = name if name == family.shared else family.own_parameter(name)
         if own is None:
-            listed = ", ".join(f"`{known}`" for known in family.parameters)
-            hint = did_you_mean(str(name), family.parameters)
-            raise DataError(
-                f"The {family.name} family has no parameter {name!r}.{hint} It has: {listed}."
-            )
+            raise family.no_parameter(name, family.parameters)
         if own in given:
             raise DataError(f"The parameter `{own}` has two formulas: {given[own]!r} and {text!r}.")
         given[own] = text

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from ahofm_keras.data import ROWS, TEXT, column_names, kind_of, read_columns, read_levels
+from ahofm_keras.data import ARRAY, ROWS, TEXT, column_names, kind_of, read_columns, read_levels
 from ahofm_keras.errors import DataError, warn
 from ahofm_keras.families import Family
 from ahofm_keras.formula import Formula
 from ahofm_keras.model.formulas import check_form, find_response, read_formulas
 from ahofm_keras.model.reading import learn_response, read_response_columns, response_values
-from ahofm_keras.terms import Design, fit_terms
+from ahofm_keras.terms import Design, Network, fit_terms
 from ahofm_keras.transforms import Expression, quote_column
 
 # Fewer rows may agree by chance.
@@ -34,6 +34,7 @@ def learn_state(
     df_kind: str,
     extrapolation: str,
     neighbours: Mapping[str, Any] | None = None,
+    networks: Mapping[str, Network] | None = None,
 ) -> dict[str, Any]:
     """Everything that the training data teaches.
 
@@ -44,6 +45,7 @@ def learn_state(
         df_kind: definition of degrees of freedom.
         extrapolation: outside the training range.
         neighbours: of regions, by the name of their column.
+        networks: that terms may be, by name.
 
     Returns:
         A dict with the `family`, the `formula` with `.` written out (of several parameters a dict), the
@@ -58,7 +60,8 @@ def learn_state(
     parsed = next(iter(formulas.values()))
     names = dict.fromkeys(name for own in formulas.values() for name in own.columns())
     # A model of the intercept alone reads no column, but has to know how many rows there are.
-    columns = read_columns(data, list(names) or [ROWS])
+    arrays = set[str]().union(*(own.array_columns() for own in formulas.values()))
+    columns = read_columns(data, list(names) or [ROWS], arrays=arrays)
     kinds = {name: kind_of(values) for name, values in columns.items()}
     response, y = parsed.response, None
     if set(response.columns()) <= set(column_names(data)):
@@ -68,7 +71,7 @@ def learn_state(
             raise DataError(f"The response has {len(y)} values, the data {rows} rows.")
         for own in {formula.text: formula for formula in formulas.values()}.values():
             warn_of_response(own, data, response, y, family)
-    levels = read_levels(data, columns)
+    levels = read_levels(data, [name for name in columns if kinds[name] != ARRAY])
     for own in formulas.values():
         _warn_of_offsets_as_features(own)
         plain = {name: columns[name] for name in own.columns() if name not in levels}
@@ -77,8 +80,9 @@ def learn_state(
     with threadpool_limits(1, "blas"):
         design = fit_terms(
             formulas, columns, kinds, levels=levels, df_kind=df_kind, extrapolation=extrapolation,
-            neighbours=neighbours,
+            neighbours=neighbours, networks=networks,
         )  # fmt: skip
+    _check_used(networks or {}, formulas)
     offset = design.first.offset(columns) if design.first.offsets else 0.0
     units = None if y is None else learn_units(family.as_weighted(y, None)[0], offset, family, design)
     shift, scale = (None, None) if units is None else next(iter(units.values()))
@@ -94,6 +98,17 @@ def learn_state(
     }
     # Keras writes tuples in a form of its own; as JSON there are only lists.
     return json.loads(json.dumps(state))
+
+
+def _check_used(networks: Mapping[str, Network], formulas: Mapping[str, Formula]) -> None:
+    """A network that is given and left alone is a typing error."""
+    used = {spec.options.get("net") for own in formulas.values() for spec in own.terms}
+    unused = [name for name in networks if name not in used]
+    if unused:
+        raise DataError(
+            f"No term uses the network `{unused[0]}` of `nets`: write `deep(x1, x2, "
+            f'net="{unused[0]}")` into the formula, or leave it out.'
+        )
 
 
 def _learn_family(formula: str | Mapping[str, str], data: Any, family: Family) -> Family:
@@ -144,7 +159,7 @@ def warn_of_response(
     advice = family.advice(y)
     if advice is not None:
         warn(f"The response `{response}` {advice}")
-    columns = read_columns(data, _feature_columns(formula))
+    columns = read_columns(data, _feature_columns(formula), arrays=formula.array_columns())
     responses = {str(response): y} if y.ndim == 1 else {}
     if set(response.columns()) <= set(column_names(data)) and not family.labelled:
         responses |= read_response_columns(data, response)
@@ -177,6 +192,8 @@ def _warn_of_copies(
     """A feature that is the response itself, in its or other units or words, leaves nothing to learn."""
     for name in _feature_columns(formula):
         for response, y in responses.items():
+            if kind_of(columns[name]) == ARRAY:
+                continue
             if len(y) >= _ROWS_OF_COPIES and _is_copy(columns[name], y):
                 away = f": end the formula with `- {quote_column(name)}`"
                 warn(

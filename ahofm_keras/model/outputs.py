@@ -113,6 +113,24 @@ class Outputs:
                 columns[label] = self._in_units(keras.ops.cast(tensor[:, place], "float64"), parameter)
         return columns | self.limit(parameter)
 
+    def opaque(self, parameter: str | None = None) -> dict[str, Any]:
+        """Sum of the contributions of terms that block solvers do not know, in units of the link.
+
+        Args:
+            parameter: whose predictor, by default the first.
+        """
+        layout = self._design.layout
+        own = layout[parameter] if parameter is not None else next(iter(layout.values()))
+        found = [keras.ops.cast(self._graph.contributions[t.name], "float64") for t in own.opaque]
+        total = keras.ops.sum(keras.ops.concatenate(found, axis=1), axis=1)
+        return {"opaque": self._in_units(total, parameter)}
+
+    def complement(self, name: str) -> dict[str, Any]:
+        """What is left of a network, and the columns that it was projected on, by the term's name."""
+        _, columns = self._graph.complements[name]
+        rest = {"rest": self._graph.contributions[name][:, 0]}
+        return rest if columns is None else {**rest, "X": columns}
+
     def _in_units(self, tensor: Any, parameter: str | None = None) -> Any:
         """From the model's own scale to units of the link; reads the weight whenever it is computed."""
         graph = self._graph

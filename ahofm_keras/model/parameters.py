@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ahofm_keras.errors import DataError, did_you_mean
+from ahofm_keras.errors import DataError
 from ahofm_keras.families import Family
 from ahofm_keras.families.conditional import Conditional
 from ahofm_keras.intervals import band_of_link
@@ -33,10 +33,7 @@ def view_parameter(model: Any, name: str | None) -> Any:
         names[0] if name is None else model.family.own_parameter(name) if isinstance(name, str) else None
     )
     if own not in names:
-        listed = ", ".join(f"`{known}`" for known in names)
-        raise DataError(
-            f"The model has no parameter {name!r}.{did_you_mean(str(name), names)} It has: {listed}."
-        )
+        raise model.family.no_parameter(name, names, "The model")
     return model if len(names) == 1 else ParameterView(model, str(own))
 
 
@@ -71,7 +68,7 @@ class ParameterView(ReadingMethods, Units):
     @property
     def quantity(self) -> str:
         """What the predictor is transformed to, in words: `scale of y`."""
-        return f"{self.name} of {self.response}"
+        return str(self.model.family.quantity(self.name, self.response))
 
     def parameter(self, name: str | None = None) -> Any:
         """This predictor, or another one of the model."""
@@ -156,6 +153,19 @@ class ParameterView(ReadingMethods, Units):
             return None
         self.family, y = begun
         return replace(rows, encoded=self._own(rows), y=y)
+
+    @property
+    def can_start(self) -> bool:
+        """Whether there is an intercept to say where it starts, which nothing has moved yet."""
+        return self.predictor.intercept and float(self.predictor.bias) == 0.0
+
+    def start_at(self, step: float) -> None:
+        """Move the start by a step of the link."""
+        assert isinstance(self.family, Conditional)
+        layer = self.predictor
+        link = self.model.family.parameters[self.name]
+        self.family.start_value = float(link.inverse(np.asarray(float(layer.shift) + step), np))
+        layer.bias.assign(step / float(layer.scale))
 
     def rows(self, rows: Rows, others: Mapping[str, Spread]) -> Rows:
         """Rows of the model as this predictor sees them: others beside the response, its own offset.

@@ -28,6 +28,7 @@ def read_inputs(design: Design, data: Any, extrapolation: str) -> Columns:
             or values outside the range where the model's extrapolation is `"error"`.
     """
     columns = read_columns(data, design.columns, design.columns)
+    _check_shapes(design, columns)
     _check_expressions(design, columns)
     _report_unseen_levels(design, columns)
     if extrapolation != "linear":
@@ -35,10 +36,20 @@ def read_inputs(design: Design, data: Any, extrapolation: str) -> Columns:
     return columns
 
 
+def _check_shapes(design: Design, columns: Columns) -> None:
+    for name, shape in design.shapes.items():
+        found = columns[name].shape[1:]
+        if found != tuple(shape):
+            raise DataError(
+                f"The arrays of column `{name}` must have the shape {tuple(shape)}, as in training. "
+                f"Received: {found}."
+            )
+
+
 def _check_expressions(design: Design, columns: Columns) -> None:
     expressions = [feature.expression for feature in design.features]
     for term in design.terms:
-        expressions += [f.expression for f in term.parametric.factors] if term.parametric else []
+        expressions += [factor.expression for factor in term.raw_factors]
         expressions += [term.offset] if term.offset else []
     for expression in dict.fromkeys(expressions):
         if not expression.is_column and not expression.is_category:
@@ -56,8 +67,7 @@ def _report_unseen_levels(design: Design, columns: Columns) -> None:
         if feature.basis.levels:
             levels[feature.expression] = feature.basis.levels
     for term in design.terms:
-        factors = term.parametric.factors if term.parametric else ()
-        levels |= {f.expression: f.levels for f in factors if f.levels}
+        levels |= {f.expression: f.levels for f in term.raw_factors if f.levels}
     notes = []
     for expression, known in levels.items():
         values = _evaluate(expression, columns)

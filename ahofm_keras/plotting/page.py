@@ -21,7 +21,7 @@ from ahofm_keras.plotting.curves import RUNAWAY, core_of
 from ahofm_keras.plotting.effects import draw_picture
 from ahofm_keras.plotting.levels import lies_flat, needs_rows
 from ahofm_keras.plotting.maps import draw_bars, draw_map, interaction_map_data, map_side, triple_data
-from ahofm_keras.plotting.picture import Picture, effect_frame, read_effect, squeeze
+from ahofm_keras.plotting.picture import Picture, effect_frame, read_effect, read_networks, squeeze
 from ahofm_keras.plotting.surfaces import MOST_PAGE_CELLS, contour_levels, extent, value_bar
 from ahofm_keras.plotting.texts import wrap
 from ahofm_keras.plotting.theme import INK, LETTER, SMALL, SOFT, TITLE, name_axis, new_figure, styled
@@ -183,6 +183,9 @@ def _chapter_data(
 ) -> dict[str, pd.DataFrame]:
     chosen = choose(Parts(model), curves, surfaces)
     found = {label: effect_frame(read_effect(model, (label,), **options)) for label in chosen.main}
+    parts = Parts(model)
+    for picture in read_networks(parts, **options) if parts.opaque else []:
+        found[picture.effect.label] = effect_frame(picture)
     for pair in chosen.pairs:
         found[":".join(pair)] = effect_frame(read_effect(model, pair, **options))
     if chosen.map:
@@ -225,13 +228,22 @@ def _read_chapter(
     left_out = chosen.left_out
     if not parts.groups:
         value = model.family.inverse_link(np.asarray(parts.constant), np)
-        left_out = [f"constant, {number(float(value))}"]
-    return Chapter(
-        parts.parameter,
-        _sections(model, chosen, main, pairs, mask),
-        (len(main), len(pairs)),
-        left_out,
-    )
+        left_out = [f"constant, {number(float(value))}"] * (not parts.opaque)
+    networks = read_networks(parts, **options) if parts.opaque else []
+    drawn = {picture.effect.label for picture in networks}
+    rest = [own for own in parts.opaque if own.label not in drawn]
+    left_out += [
+        f"not shown: {own.label} ({percent(own.variance / (parts.total_variance or 1.0))} of variance)"
+        for own in rest
+    ]
+    sections = _sections(model, chosen, main, pairs, mask)
+    if networks:
+        share = percent(sum(picture.effect.share for picture in networks))
+        height = 0.35 + _PANEL * _rows(len(networks), _COLUMNS)
+        title = f"Networks   {share} of variance"
+        strip = Section(title, height, lambda strip: _draw_main(strip, networks))
+        sections.insert(int(bool(main)), strip)
+    return Chapter(parts.parameter, sections, (max(len(main), len(networks)), len(pairs)), left_out)
 
 
 def _read_panel(parts: Parts, labels: tuple[str, ...], options: dict[str, Any]) -> Picture:
@@ -416,7 +428,8 @@ def shared_limits(pictures: list[Picture]) -> tuple[float, float]:
     tails = np.concatenate([picture.effect.fit for picture in pictures])
     if np.ptp(tails) <= RUNAWAY * (high - low):
         low, high = float(tails.min()), float(tails.max())
-    height = max(high - low, least) if high - low > 1e-12 else np.inf
+    nothing = high - low <= 1e-12 or all(p.effect.share <= NOTHING for p in pictures)
+    height = np.inf if nothing else max(high - low, least)
     reach = np.inf if residuals else (RUNAWAY - 1) / 2 * height
     everywhere = [np.ones(len(core), bool) for core in cores]
     for shown in (everywhere, cores):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ahofm_keras.decomposition import Effect, Parts, effect
+from ahofm_keras.decomposition import Effect, Parts, effect, effects
 from ahofm_keras.decomposition.grids import Axis, axes_of
 from ahofm_keras.decomposition.names import check_count, find_subset
 from ahofm_keras.decomposition.parts import NOTHING
@@ -88,6 +88,19 @@ def read_effect(
             raise DataError("Partial residuals are drawn for one feature; `rug=True` shows rows of two.")
         look = look.within(residuals=residual_data(source, labels[0], data, purify))
     return Picture(found, look, (*grid.notes, *notes), asides)
+
+
+def read_networks(parts: Parts, *, level: float = 0.95, **_: Any) -> list[Picture]:
+    """Pictures of the networks that are functions of one column; they have no bands.
+
+    Args:
+        parts: of the model.
+        level: of the bands of other effects.
+    """
+    model = parts.model
+    unit, spread = link_label(model.family.link, model.quantity), float(np.sqrt(parts.total_variance))
+    own = [found for found in effects(model, order=1) if found.label in {o.label for o in parts.opaque}]
+    return [Picture(found, Look(unit=unit, level=level, spread=spread)) for found in own]
 
 
 def squeeze(picture: Picture) -> Picture:

@@ -309,7 +309,7 @@ def _prior_start(block: Columns, rows: float, variational: bool, settings: Setti
         settings.log_prior_odds * scales,
         tuple(least),
         settings.edf_penalty * any(feature.basis.is_spline for feature in block.features),
-        _least_penalty(block.features), block.atoms, settings,
+        _least_penalty(block.features), block.atoms, block.inequalities, settings,
     )  # fmt: skip
 
 

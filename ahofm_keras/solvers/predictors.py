@@ -16,6 +16,7 @@ import numpy as np
 
 from ahofm_keras.errors import noting, warn
 from ahofm_keras.solvers import tasks
+from ahofm_keras.solvers.first_constants import best_constants
 from ahofm_keras.solvers.job import NOT_CONVERGED, STALLED, FitJob, Outcome, Rows
 from ahofm_keras.solvers.progress import SweepLine
 from ahofm_keras.solvers.sweeps import begin_epochs
@@ -165,15 +166,28 @@ class Rounds:
         """The first predictor as if the others were constant, then the others; not where a fit goes on.
 
         Rough values of the others say that all that the first will explain is noise, and fitted to them
-        it would be found smooth and without interactions.
+        it would be found smooth and without interactions. What it leaves is where the others begin.
         """
         self.links = links_and_errors(self.model, self.rows)
         first = self.model.parameter(self.views[0].name)
         begun = None if first.has_posterior else first.first_rows(self.rows)
         if begun is not None:
             self._fit(first, replace(self.job, training=begun))
+            self._start_others()
             for view in self.views[1:]:
                 self.fit(view)
+
+    def _start_others(self) -> None:
+        """The constants of all predictors but the first that go with it, as far as none is fitted."""
+        others = {view.name: view for view in self.views[1:] if view.can_start}
+        links = {name: mean for name, (mean, _) in self.links.items()}
+        units = {name: view.family.unit for name, view in others.items()}
+        if not others:
+            return
+        steps = best_constants(self.model.family, self.rows.y, self.rows.weight, links, units)
+        for name, step in steps.items():
+            others[name].start_at(step)
+            self.links[name] = links[name] + step, np.zeros(len(self.rows))
 
     def once(self) -> None:
         """Every predictor, given the others."""

@@ -26,6 +26,7 @@ class PriorStart:
         least: lambda of each margin below which the data may not choose; by default any will do.
         tied: what tau adds to lambda, see `BlockPrior`.
         atoms: number of the last lambdas that are those of atoms, which tau does not reach.
+        inequalities: `(c, m)`, forms of the coefficients that are at least 0, if there are any.
         edf_penalty: what a degree of freedom costs where the data chooses how rough the group is; levels
             of a category are neither rough nor smooth.
         settings: constants of the solvers.
@@ -41,6 +42,7 @@ class PriorStart:
     edf_penalty: float = 0.0
     tied: float = 0.0
     atoms: int = 0
+    inequalities: np.ndarray | None = None
     settings: Settings = field(default_factory=current_settings)
 
     @property
@@ -111,6 +113,17 @@ def make_prior(
     weak[:intercept] = settings.weak_intercept
     shape = PriorShape(
         eigenvalues, groups, parameters, free, prices, least, edf_penalty, tied, scales, shrunk, rows,
-        weak, settings,
+        weak, settings, _inequalities(starts, groups),
     )  # fmt: skip
     return BlockPrior(shape.only_proper(), parameters, np.full(len(groups), rows, float))
+
+
+def _inequalities(starts: Sequence[PriorStart], groups: np.ndarray) -> np.ndarray | None:
+    """Those of all groups, `(c, m)`, for the coefficients of the block."""
+    found = []
+    for group, start in enumerate(starts):
+        if start.inequalities is not None:
+            wide = np.zeros((len(start.inequalities), len(groups)))
+            wide[:, groups == group] = start.inequalities
+            found.append(wide)
+    return np.concatenate(found) if found else None

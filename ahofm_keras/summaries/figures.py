@@ -33,6 +33,8 @@ def read_figures(model: AdditiveModel) -> Figures:
         "family": model.family.name,
         "link": model.family.link,
         "several": several_parameters(model),
+        "classes": tuple(map(str, model.family.classes)) if model.family.labelled else (),
+        "ordered": model.family.ordered,
         **{name: getattr(record, name, None) for name in _OF_THE_RECORD},
         "warnings": () if record is None else tuple(record.warnings),
     }

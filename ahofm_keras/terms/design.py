@@ -19,6 +19,7 @@ from ahofm_keras.terms.identifiability import warn_if_not_identifiable
 from ahofm_keras.terms.layout import MEAN, Layout, lay_out
 from ahofm_keras.terms.learning import Learning, Shared
 from ahofm_keras.terms.margins import Margins, function_means, learn_margins
+from ahofm_keras.terms.networks import Network
 from ahofm_keras.terms.regions import neighbours_of
 from ahofm_keras.terms.variables import Variable, find_variables
 from ahofm_keras.transforms import Expression, evaluate_expression, quote_column
@@ -54,7 +55,7 @@ class Design:
     """All that was learned from the training data.
 
     Args:
-        columns: raw column -> `"number"`, `"text"` or `"boolean"`.
+        columns: raw column -> `"number"`, `"text"`, `"boolean"` or `"array"`.
         features: distinct bases, each evaluated once whatever the number of terms and predictors.
         predictors: by parameter of the family.
         rows: n of the training data.
@@ -88,6 +89,12 @@ class Design:
             for feature in self.features
             if feature.basis.kind == "mrf"
         }
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Of the rows of the raw columns that hold arrays."""
+        terms = self.terms if self.whole is None else self.whole.terms
+        return {name: shape for term in terms for name, shape in term.arrays.items()}
 
     @property
     def only(self) -> Predictor:
@@ -218,6 +225,7 @@ def fit_terms(
     df_kind: str = "2H-HH",
     extrapolation: str = "clip",
     neighbours: Mapping[str, Any] | None = None,
+    networks: Mapping[str, Network] | None = None,
 ) -> Design:
     """Learn every term of some formulas from training columns.
 
@@ -229,6 +237,7 @@ def fit_terms(
         df_kind: definition of degrees of freedom, `"2H-HH"` or `"H"`.
         extrapolation: `"clip"`, `"linear"` or `"error"`.
         neighbours: of regions, by the name of their column.
+        networks: that terms may be, by name.
 
     Raises:
         DataError, FormulaError: a constant feature, a df that cannot be reached, too few rows.
@@ -242,7 +251,9 @@ def fit_terms(
             for feature, df in zip(spec.features, term.degrees_asked(spec), strict=False):
                 key = feature, term.has_small_bases
                 reach[key] = max(reach.get(key, 0.0), df)
-    shared = Shared(columns, levels or {}, df_kind, extrapolation, reach, neighbours)
+    shared = Shared(
+        columns, levels or {}, df_kind, extrapolation, reach, neighbours, networks
+    )
     predictors = {name: _learn_predictor(formula, shared) for name, formula in formulas.items()}
     rows = len(next(iter(columns.values())))
     features = tuple(shared.pool.features)

@@ -13,6 +13,7 @@ from ahofm_keras.formula.margins import KNOT_OPTIONS
 from ahofm_keras.formula.options import DISTANCES
 from ahofm_keras.terms.features import FeaturePool, Request
 from ahofm_keras.terms.linear_coding import LinearCoder
+from ahofm_keras.terms.networks import Network
 from ahofm_keras.terms.smoothing import Smoother
 from ahofm_keras.terms.term_options import basis_form
 from ahofm_keras.transforms import Expression
@@ -32,6 +33,7 @@ class Shared:
         reach: degrees of freedom that the basis of each feature must be able to reach, by feature and
             whether it is a margin of a tensor product.
         neighbours: of regions, by the name of their column.
+        networks: that terms may be, by name.
     """
 
     def __init__(
@@ -42,8 +44,10 @@ class Shared:
         extrapolation: str,
         reach: dict[tuple[Expression, bool], float],
         neighbours: Mapping[str, Any] | None = None,
+        networks: Mapping[str, Network] | None = None,
     ) -> None:
         self.columns = columns
+        self.networks = networks or {}
         self.levels = levels
         sharing = sum(not is_margin for _, is_margin in reach)
         self.pool = FeaturePool(columns, levels, extrapolation, sharing, neighbours)
@@ -65,6 +69,7 @@ class Learning:
         columns: raw training columns.
         pool: features, each learned once.
         smoother: degrees of freedom -> lambda.
+        networks: that terms may be, by name.
         coder: of linear terms, one after another.
         reach: degrees of freedom that the basis of each feature must be able to reach, by feature and
             whether it is a margin of a tensor product.
@@ -77,6 +82,7 @@ class Learning:
         self.columns = shared.columns
         self.pool = shared.pool
         self.smoother = shared.smoother
+        self.networks = shared.networks
         self.reach = shared.reach
         self.coder = LinearCoder(shared.columns, shared.levels, formula.intercept)
         self.main_effects: set[Expression] = set()

@@ -114,6 +114,8 @@ def test_what_is_read_survives_a_file(
 def test_a_parameter_that_there_is_not(model: ak.AdditiveModel, reader: str) -> None:
     with pytest.raises(ak.DataError, match=r"no parameter 'skale'\. Did you mean `scale`"):
         READERS[reader](model, parameter="skale")
+    with pytest.raises(ak.DataError, match=r"Did you mean `sigma`, which is `scale` here\?"):
+        READERS[reader](model, parameter="sgima")
 
 
 def test_results_say_which_parameter_they_are_of(model: ak.AdditiveModel) -> None:

@@ -20,6 +20,7 @@ LABELS = ["a", "b", "c", "d"]
 FAMILIES = {
     **{f"categorical {k}": Categorical(classes=LABELS[:k]) for k in (2, 3, 4)},
     **{f"ordinal {k}": Ordinal(classes=LABELS[:k]) for k in (2, 3, 4)},
+    **{f"probit {k}": Ordinal("probit", classes=LABELS[:k]) for k in (2, 3, 4)},
     **{f"cloglog {k}": Ordinal("cloglog", classes=LABELS[:k]) for k in (2, 4)},
 }
 every_family = pytest.mark.parametrize("name", FAMILIES)
@@ -29,7 +30,7 @@ def brute_force(family: Family, p: dict[str, float]) -> np.ndarray:
     """The probability of each class, from the definition."""
     if isinstance(family, Categorical):
         return special.softmax([0.0, *p.values()])
-    own = {"logit": stats.logistic, "cloglog": stats.gumbel_l}[family.link]
+    own = {"logit": stats.logistic, "probit": stats.norm, "cloglog": stats.gumbel_l}[family.link]
     loc, *widths = p.values()
     at = np.cumsum([0.0, *widths]) - loc
     below, above = np.array([0.0, *own.cdf(at), 1.0]), np.array([1.0, *own.sf(at), 0.0])
@@ -247,8 +248,10 @@ def test_classes_that_are_refused(classes: Any, message: str) -> None:
 
 
 def test_a_link_that_there_is_not() -> None:
-    with pytest.raises(DataError, match=r"cannot have the link 'probit'.* `logit`, `cloglog`"):
-        Ordinal("probit")
+    with pytest.raises(
+        DataError, match=r"cannot have the link 'cauchit'.* `logit`, `probit`, `cloglog`"
+    ):
+        Ordinal("cauchit")
 
 
 def test_few_training_rows_of_a_class() -> None:

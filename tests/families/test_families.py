@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ import tensorflow as tf
 from scipy import special, stats
 
 from ahofm_keras.errors import DataError
-from ahofm_keras.families import FAMILIES, Deviance, HalfDeviance, get_family
+from ahofm_keras.families import FAMILIES, Deviance, HalfDeviance, get_family, names
 from tests.families.cases import ONE
 
 LOG_LIKELIHOODS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
@@ -409,6 +410,61 @@ def test_a_family_that_is_not_here_has_a_nearest_one(name: str, nearest: str) ->
     with pytest.raises(DataError, match=f"not here yet; nearest is `{nearest}`.* assumes") as caught:
         get_family(name)
     assert "Did you mean" not in str(caught.value)
+
+
+# All families of mgcv 1.9, of gamlss.dist 6.1 (without those of mixtures and truncations), glmmTMB 1.1.
+ELSEWHERE = {
+    "mgcv": (
+        "Tweedie tw negbin nb betar scat ocat ziP cox.ph cnorm cpois clog bcg gaulss gammals gumbls gevlss "
+        "gfam mvn multinom shash twlss ziplss quasi quasipoisson quasibinomial inverse.gaussian Gamma"
+    ),
+    "gamlss": (
+        "NO NO2 NOF LO GU RG TF TF2 PE PE2 SN1 SN2 exGAUS NET SHASH SHASHo SHASHo2 JSU JSUo SEP SEP1 SEP2 "
+        "SEP3 SEP4 ST1 ST2 ST3 ST4 ST5 SST GT EGB2 LNO LOGNO LOGNO2 GA IG WEI WEI2 WEI3 EXP PARETO PARETO2 "
+        "GG GIG IGAMMA BCCG BCCGo BCPE BCPEo BCT BCTo GB2 GP ZAGA ZAIG BE BEo BEINF BEINF0 BEINF1 BEOI BEZI "
+        "LOGITNO SIMPLEX PO NBI NBII NBF GEOM GEOMo GPO DPO PIG PIG2 DEL SI SICHEL WARING YULE ZIP ZIP2 ZIPF "
+        "ZAP ZINBI ZANBI ZINBF ZAZIPF ZIPIG ZASICHEL ZISICHEL LG ZALG DBURR12 BI BB DBI ZIBI ZABI ZIBB ZABB "
+        "MN3 MN4 MN5 MULTIN"
+    ),
+    "glmmTMB": (
+        "genpois compois nbinom1 nbinom2 truncated_poisson truncated_nbinom1 truncated_nbinom2 betabinomial "
+        "beta_family ordbeta t_family tweedie lognormal skewnormal ziGamma"
+    ),
+}
+
+
+@pytest.mark.parametrize("package", ELSEWHERE)
+def test_every_family_of_others_is_answered(package: str) -> None:
+    left = {"ziGamma"}  # a gamma distribution that an argument adds zeros to
+    for name in ELSEWHERE[package].split():
+        if name.lower() in FAMILIES or name in left:
+            continue
+        with pytest.raises(DataError, match=r"Here it is called|not here") as caught:
+            get_family(name)
+        for own in re.findall("`([a-z_0-9]+)`", str(caught.value).partition(" Known families")[0]):
+            assert own in FAMILIES, (name, own)
+
+
+def test_no_name_of_others_is_told_two_things() -> None:
+    told = [*names._SAME, *names._ADVICE]
+    written = [*names._OTHER_NAMES.values(), *names._NOT_HERE.values()]
+    assert len(told) == len(set(told)) == sum(len(own.split()) for own in written)
+    assert all(name == names._spoken(name) and name not in FAMILIES for name in told)
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("ocat(R=4)", "Here it is called `ordinal`"),
+        ("genpois", "Here it is called `generalized_poisson`"),
+        ("quasi", "`negative_binomial_1` for counts and of `tweedie`"),
+        ("qasipoisson", r"Did you mean `quasipoisson`\? Here it is called `negative_binomial_1`"),
+        ("gumbels", r"Did you mean `gumbls`\? This distribution is not here yet; nearest is `shash`"),
+    ],
+)
+def test_names_of_others_may_be_calls_or_misspelt(name: str, answer: str) -> None:
+    with pytest.raises(DataError, match=answer):
+        get_family(name)
 
 
 @pytest.mark.parametrize(

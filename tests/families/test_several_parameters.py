@@ -39,6 +39,13 @@ def nbinom_1(p: Values) -> Any:
     return stats.nbinom(p["mean"] / p["dispersion"], 1 / (1 + p["dispersion"]))
 
 
+def generalized_poisson(y: Any, p: Values) -> Any:
+    """Consul and Jain's formula, term by term."""
+    share = 1 / np.sqrt(1 + p["dispersion"])
+    a, b = p["mean"] * share, 1 - share
+    return np.log(a) + (y - 1) * np.log(a + b * y) - a - b * y - special.gammaln(y + 1)
+
+
 def shash(y: Any, p: Values) -> Any:
     """A normal variable is made of the response, whose slope is that of its density."""
     z = (y - p["loc"]) / (p["scale"] * p["tail"])
@@ -83,6 +90,7 @@ ORACLES: dict[str, Callable[[Any, Values], Any]] = {
     ),
     "negative_binomial": lambda y, p: nbinom(p).logpmf(y),
     "negative_binomial_1": lambda y, p: nbinom_1(p).logpmf(y),
+    "generalized_poisson": generalized_poisson,
     "shash": shash,
     "zero_inflated_poisson": zero_inflated(lambda p: stats.poisson(p["mean"])),
     "zero_inflated_negative_binomial": zero_inflated(nbinom),
@@ -98,6 +106,7 @@ VARIANCES: dict[str, Callable[[Values], Any]] = {
     "beta": lambda p: p["mean"] * (1 - p["mean"]) / (1 + p["precision"]),
     "negative_binomial": lambda p: p["mean"] + p["dispersion"] * p["mean"] ** 2,
     "negative_binomial_1": lambda p: p["mean"] * (1 + p["dispersion"]),
+    "generalized_poisson": lambda p: p["mean"] * (1 + p["dispersion"]),
     "tweedie": lambda p: p["dispersion"] * p["mean"] ** p["power"],
 }
 # Families with a closed form of the CRPS.
@@ -442,6 +451,10 @@ def test_a_link_that_does_not_fit_is_told() -> None:
         ak.families.GaussianLS({"sd": "log", "scale": "softplus"})
     with pytest.raises(DataError, match=r"no parameter 'scal'. Did you mean `scale`\?"):
         ak.families.GaussianLS({"scal": "log"})
+    with pytest.raises(
+        DataError, match=r"Did you mean `sigma`, which is `scale` here\? It has: `loc`, `scale`"
+    ):
+        ak.families.GaussianLS({"sgima": "log"})
 
 
 @every_family

@@ -167,7 +167,7 @@ TERMS: list[Row] = [
 OPTIONS: list[Row] = [
     ("y ~ s(x, foo=3)",
      "         ^^^^^",
-     "Unknown argument `foo` of `s()`. Known: `atoms`, `bs`, `df`, `k`, `knots`, `m`, `sp`."),
+     "Unknown argument `foo` of `s()`. Known: `atoms`, `bs`, `df`, `k`, `knots`, `m`, `shape`, `sp`."),
     ("y ~ afm(x, z, D=3)",
      "              ^^^",
      "Unknown argument `D` of `afm()`. Known: `F`, `atoms`, `bs`, `center`, `df`, `k`, `knots`, `m`, `main`."),
@@ -272,7 +272,7 @@ OPTIONS: list[Row] = [
      "`k` stands twice in `s()`."),
     ("y ~ s(x, ｋ=5)",
      "         ^^^",
-     "Unknown argument `ｋ` of `s()`. Known: `atoms`, `bs`, `df`, `k`, `knots`, `m`, `sp`."),
+     "Unknown argument `ｋ` of `s()`. Known: `atoms`, `bs`, `df`, `k`, `knots`, `m`, `shape`, `sp`."),
     ("y ~ s(x, df=1e999)",
      "         ^^^^^^^^",
      "`df` of `s()` must be a finite number above 0.\n    Received: df=1e999."),

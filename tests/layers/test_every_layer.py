@@ -18,11 +18,14 @@ from ahofm_keras import layers
 from ahofm_keras.bases import make_distances, make_levels, make_linear, make_spline
 from ahofm_keras.layers import (
     BasisExpansion,
+    BlockColumns,
     ClassLabel,
     FactorizedInteraction,
     Linear,
     MeanResponse,
+    NetInput,
     Offset,
+    OrthogonalComplement,
     ParametricColumns,
     Positions,
     Posterior,
@@ -30,6 +33,7 @@ from ahofm_keras.layers import (
     RadialExpansion,
     RangeLimit,
     Response,
+    ShapedSmooth,
     Smooth,
     TensorProduct,
 )
@@ -122,6 +126,51 @@ CASES = {
         _columns,
         "float64",
     ),
+    "NetInput": Case(
+        lambda **options: NetInput(
+            [
+                {
+                    "expression": column("x").to_json(),
+                    "levels": [],
+                    "centre": 0.5,
+                    "scale": 0.3,
+                    "shape": [],
+                },
+                {"expression": column("g").to_json(), "levels": ["a", "b", "c"], "shape": []},
+                {
+                    "expression": column("flag").to_json(),
+                    "levels": [],
+                    "centre": 0.5,
+                    "scale": 2.0,
+                    "shape": [],
+                },
+            ],
+            (5,),
+            **options,
+        ),
+        _columns,
+    ),
+    "BlockColumns": Case(
+        lambda **options: BlockColumns(
+            [
+                {
+                    "size": (1 + PARABOLA.transform.shape[1]) * (1 + CUBIC.transform.shape[1]) - 1,
+                    "lambdas": 2,
+                    "pure": False,
+                    "features": [[1, 0], [0, 0]],
+                    "transforms": [PARABOLA.transform, CUBIC.transform],
+                }
+            ],
+            **options,
+        ),
+        _bases,
+        "float64",
+    ),
+    "OrthogonalComplement": Case(
+        lambda **options: OrthogonalComplement(4, **options),
+        lambda dtype: (_tensor(ROWS, 1)(dtype)[0], _tensor(ROWS, 4, seed=2)("float64")[0]),
+        "float64",
+    ),
     "BasisExpansion": Case(
         lambda **options: BasisExpansion([2, 0], [7, 5], 3, straight=True, **options),
         _tensor(ROWS, 3),
@@ -147,6 +196,12 @@ CASES = {
             **options,
         ),
         _bases,
+    ),
+    "ShapedSmooth": Case(
+        lambda **options: ShapedSmooth(
+            1, CUBIC.transform, CUBIC.eigenvalues, 2.5, shape="concave", **options
+        ),
+        lambda dtype: (_functions(2, 4, 7, dtype),),
     ),
     "TensorProduct": Case(
         lambda **options: TensorProduct(
@@ -213,7 +268,7 @@ CASES = {
     ),
 }
 # Layers with weights that a fit sets.
-LEARNED = ("Smooth", "TensorProduct", "FactorizedInteraction", "Linear", "Predictor")
+LEARNED = ("Smooth", "ShapedSmooth", "TensorProduct", "FactorizedInteraction", "Linear", "Predictor")
 every_layer = pytest.mark.parametrize("name", CASES)
 
 
@@ -258,7 +313,7 @@ def test_columns_in_memory_are_encoded_as_the_graph_does(name: str, dtype: str) 
 
 
 def test_all_layers_of_raw_columns_are_checked() -> None:
-    assert READERS == ["Positions", "ParametricColumns", "Offset"]
+    assert READERS == ["Positions", "ParametricColumns", "Offset", "NetInput"]
 
 
 @every_layer
@@ -324,7 +379,9 @@ def test_a_graph_of_any_number_of_rows_gives_the_same_outputs(name: str) -> None
     inputs = case.inputs("float32")
     layer = case.make(dtype="float32")
     wanted = layer(*inputs)
-    rows_last = name in ("Smooth", "TensorProduct", "FactorizedInteraction", "Posterior")
+    rows_last = name in (
+        "Smooth", "ShapedSmooth", "TensorProduct", "FactorizedInteraction", "Posterior", "BlockColumns",
+    )  # fmt: skip
 
     def placeholder(tensor: Any) -> Any:
         shape = list(tensor.shape)

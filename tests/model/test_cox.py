@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import warnings
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import tensorflow as tf
 from scipy.optimize import minimize
 
 import ahofm_keras as ak
-from ahofm_keras.families.baseline import Baseline, breslow, partial_log_likelihood
+from ahofm_keras.families.baseline import Baseline, baseline_hazard, partial_log_likelihood
 
 
 def make_times(rows: int = 120, seed: int = 3) -> pd.DataFrame:
@@ -75,6 +76,96 @@ def test_is_that_of_statsmodels(solver: str, late: bool) -> None:
     assert model.fit_result.edf == pytest.approx(2.0, abs=1e-6)
 
 
+STORED = json.loads(
+    (Path(__file__).parent.parent / "fixtures" / "statsmodels_families.json").read_text()
+)
+
+
+@pytest.mark.parametrize("solver", ["bcd", "variational"])
+@pytest.mark.parametrize("late", [False, True])
+def test_efrons_ties_are_those_of_statsmodels(solver: str, late: bool) -> None:
+    """Times of `fixtures/statsmodels_families.py`: 300 rows at 20 different ones."""
+    data, wanted = pd.DataFrame(STORED["data"]), STORED["fits"]["cox_late" if late else "cox"]
+    response = "Surv(start, time, event)" if late else "Surv(time, event)"
+    model = ak.AdditiveModel(f"{response} ~ x + z", data, family=ak.families.Cox(ties="efron"))
+    model.fit(data, verbose=0, solver=solver)
+    np.testing.assert_allclose(slopes(model, data), wanted["ratio"], atol=2e-3)
+    covariance = ak.vcov(model)
+    found = [np.sqrt(covariance.loc[name, name]) for name in ("x", "z")]
+    np.testing.assert_allclose(found, wanted["errors"], rtol=2e-3)
+    assert model.fit_result.log_likelihood == pytest.approx(wanted["log_likelihood"], abs=1e-4)
+    other = fitted(f"{response} ~ x + z", data, solver)
+    assert np.abs(slopes(other, data) - wanted["ratio"]).max() > 0.01
+
+
+def brute_efron(y: np.ndarray, eta: np.ndarray, weight: np.ndarray) -> float:
+    """Efron's partial log-likelihood, as its definition has it."""
+    total = 0.0
+    for time in np.unique(y[y[:, 1] > 0, 0]):
+        tied = np.flatnonzero((y[:, 1] > 0) & (y[:, 0] == time))
+        risk = np.flatnonzero((y[:, 2] < time) & (time <= y[:, 0]))
+        hazards = weight * np.exp(eta)
+        total += weight[tied] @ eta[tied]
+        for place in range(len(tied)):
+            left = hazards[risk].sum() - place / len(tied) * hazards[tied].sum()
+            total -= weight[tied].mean() * np.log(left)
+    return total
+
+
+def test_efrons_likelihood_is_its_definition_and_its_poisson_score_the_derivative() -> None:
+    rng = np.random.default_rng(0)
+    stop = np.ceil(rng.uniform(0, 8, 40)) / 2
+    start = np.where(rng.uniform(size=40) < 0.3, stop / 2, 0.0)
+    y = np.column_stack([stop, rng.integers(0, 2, 40), start, np.zeros(40)])
+    eta, weight = rng.normal(size=40), rng.uniform(0.5, 2, 40)
+    assert partial_log_likelihood(y, eta, weight, "efron") == pytest.approx(brute_efron(y, eta, weight))
+    family = ak.families.Cox(ties="efron")
+    parameters = {"ratio": np.exp(eta)}
+    given = family.given(y, family.learn_nuisance(y, parameters, weight))
+    score = weight * family.score(given, parameters)["ratio"] * np.exp(eta)
+    step = 1e-5 * np.eye(40)
+    slopes = [brute_efron(y, eta + own, weight) - brute_efron(y, eta - own, weight) for own in step]
+    np.testing.assert_allclose(score, np.array(slopes) / 2e-5, atol=1e-7)
+    # Poisson information less that of the nuisance is minus the second derivative.
+    functions = rng.normal(size=(40, 2))
+    exposed = family.information(given, parameters)["ratio"] * np.exp(2 * eta) * weight
+    found = functions.T @ (exposed[:, None] * functions)
+    found -= family.nuisance_information(given, functions, parameters, weight)
+    ends = [1e-3 * functions @ own for own in ([1, 1], [1, -1], [-1, 1], [-1, -1])]
+    values = [brute_efron(y, eta + own, weight) for own in ends]
+    mixed = (values[0] - values[1] - values[2] + values[3]) / 4e-6
+    assert -mixed == pytest.approx(found[0, 1], rel=1e-4)
+
+
+def test_without_ties_both_forms_are_one() -> None:
+    data = DATA.assign(time=DATA.time + np.linspace(0, 1e-3, len(DATA)))
+    eta = [
+        fitted_by(ties, data).predict(data, type="link", interval=0.9) for ties in ("breslow", "efron")
+    ]
+    pd.testing.assert_frame_equal(*eta)
+
+
+def fitted_by(ties: str, data: pd.DataFrame) -> ak.AdditiveModel:
+    family = ak.families.Cox(ties=ties)
+    model = ak.AdditiveModel("Surv(time, event) ~ s(x) + z", data, family=family)
+    model.fit(data, verbose=0, solver="variational")
+    return model
+
+
+def test_efrons_model_survives_its_file(tmp_path: Any) -> None:
+    model = fitted_by("efron", DATA)
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    assert repr(again.family) == "Cox(link='log', ties='efron')" == repr(model.family)
+    assert again.evaluate(DATA) == model.evaluate(DATA)
+    pd.testing.assert_frame_equal(ak.survival(again, DATA), ak.survival(model, DATA))
+    assert ak.check(model).censored
+    with pytest.raises(
+        ak.DataError, match=r"`ties` .* `breslow`, `efron`.*'effron'. Did you mean `efron`"
+    ):
+        ak.families.Cox(ties="effron")
+
+
 def brute_partial(y: np.ndarray, eta: np.ndarray, weight: np.ndarray) -> float:
     """The partial log-likelihood, as its definition has it."""
     total = 0.0
@@ -91,7 +182,7 @@ def test_partial_likelihood_and_baseline_are_those_of_their_definitions() -> Non
     y = np.column_stack([stop, rng.integers(0, 2, 40), start, np.zeros(40)])
     eta, weight = rng.normal(size=40), rng.uniform(0.5, 2, 40)
     assert partial_log_likelihood(y, eta, weight) == pytest.approx(brute_partial(y, eta, weight))
-    known = breslow(y, np.exp(eta), weight)
+    known = baseline_hazard(y, np.exp(eta), weight)
     for time, hazard in zip(known.times, known.hazard, strict=True):
         wanted = 0.0
         for row in np.flatnonzero((y[:, 1] > 0) & (stop <= time)):
@@ -342,20 +433,31 @@ def test_what_nothing_can_be_learned_from_is_refused(
         ak.AdditiveModel(formula, data, family="cox")
 
 
-def test_what_a_censored_response_cannot_have_is_refused(model: ak.AdditiveModel) -> None:
-    batches = tf.data.Dataset.from_tensor_slices(
-        ({"x": DATA.x.to_numpy(), "z": DATA.z.to_numpy()}, DATA[["time", "event"]].to_numpy(float))
-    ).batch(32)
-    for action in (
-        lambda: model.fit(batches, verbose=0),
-        lambda: model.evaluate(batches),
-        lambda: ak.check(model),
-        lambda: model.predict(DATA, interval=0.9, method="conformal", calibration=DATA),
-        lambda: ak.survival(fitted_gaussian(), DATA),
-        lambda: ak.survival(model, DATA, times=[-1]),
-    ):
-        with pytest.raises(ak.DataError):
-            action()
+def batches(response: bool = True) -> tf.data.Dataset:
+    columns = {"x": DATA.x.to_numpy(), "z": DATA.z.to_numpy()}
+    times = DATA[["time", "event"]].to_numpy(float)
+    return tf.data.Dataset.from_tensor_slices((columns, times) if response else columns).batch(32)
+
+
+ACTIONS: dict[str, tuple[Any, str]] = {
+    "fit on batches": (lambda model: model.fit(batches(), verbose=0), "batch by batch"),
+    "validation in batches": (lambda model: model.fit(DATA, validation_data=batches(), verbose=0), "batch by batch"),
+    "evaluation of batches": (lambda model: model.evaluate(batches()), "batch by batch"),
+    "conformal": (lambda model: model.predict(DATA, interval=0.9, method="conformal", calibration=DATA), "those of the cox family are censored"),
+    "curves of a mean": (lambda model: ak.survival(fitted_gaussian(), DATA), "those of the cox family"),
+    "times before 0": (lambda model: ak.survival(model, DATA, times=[-1]), "times"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ACTIONS)
+def test_what_a_censored_response_cannot_have_is_refused(case: str, model: ak.AdditiveModel) -> None:
+    action, message = ACTIONS[case]
+    with pytest.raises(ak.DataError, match=message):
+        action(model)
+
+
+def test_batches_without_a_response_are_predicted(model: ak.AdditiveModel) -> None:
+    np.testing.assert_allclose(model.predict(batches(response=False)), model.predict(DATA), rtol=1e-6)
 
 
 def fitted_gaussian() -> ak.AdditiveModel:

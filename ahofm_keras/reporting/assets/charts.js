@@ -190,7 +190,9 @@ function interpolate(xs, ys, x) {
 const sample = page.sample === null ? null : {
   columns: page.sample.columns.map(unpack), y: unpack(page.sample.y), mean: page.sample.mean === null ? null : unpack(page.sample.mean),
 };
-perChapter(() => { if (sample !== null) sample.residual = unpack(page.sample.residuals[opened]); });
+perChapter(() => {
+  if (sample !== null && page.sample.residuals !== null) sample.residual = unpack(page.sample.residuals[opened]);
+});
 
 /** Raw values of a row of the data, as a Map. */
 function sampleRow(i) {
