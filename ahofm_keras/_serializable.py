@@ -17,8 +17,8 @@ CLASSES = (
     "AdditiveModel", "BasisExpansion", "BlockColumns", "ClassLabel", "Deviance", "FactorStart",
     "FactorizedInteraction", "HalfDeviance", "Linear", "MeanResponse", "NetInput", "NonNegative",
     "Offset", "OrthogonalComplement", "ParametricColumns", "Positions", "Posterior", "Predictor",
-    "QuadraticPenalty", "RadialExpansion", "RangeLimit", "Response", "ShapedSmooth", "Smooth",
-    "TensorProduct",
+    "QuadraticPenalty", "RadialExpansion", "RangeLimit", "Response", "Scaled", "ShapedSmooth",
+    "Smooth", "TensorProduct",
 )  # fmt: skip
 
 

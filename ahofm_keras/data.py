@@ -163,6 +163,19 @@ def read_levels(data: Any, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
     return found
 
 
+def ordered_columns(data: Any, names: Iterable[str]) -> set[str]:
+    """Columns that are a pandas Categorical whose order means something."""
+    keys = _keys_by_name(data)
+    dtypes = {
+        name: _as_series(_find_column(data, keys, name), name).dtype for name in names if name != ROWS
+    }
+    return {
+        name
+        for name, dtype in dtypes.items()
+        if isinstance(dtype, pd.CategoricalDtype) and dtype.ordered
+    }
+
+
 def read_labels(data: Any, name: str) -> pd.Series:
     """A column as it stands, checked: labels of classes keep their type and order.
 

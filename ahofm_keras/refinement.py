@@ -114,6 +114,7 @@ def refine(
         seed=whole.seed,
         neighbours=whole.design.neighbours,
         name=whole.name,
+        nets=whole.networks_by_name(),
     )
     if whole.own_compile:
         refined.compile_from_config({**whole.get_compile_config(), "own_compile": True})

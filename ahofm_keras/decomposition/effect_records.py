@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from ahofm_keras.decomposition.curves_by import curve_values, slope_values
 from ahofm_keras.decomposition.grids import (
     axes_of,
     make_axis,
@@ -54,6 +55,7 @@ class Effect:
             an even grid stands; None where there are none.
         parameter: of the family, whose predictor it is a part of; None of a model with one predictor.
         variables: names of the variables, where some are points, whose coordinates are `features`.
+        by: the category that it is a curve per level of, or the number whose slope it is; else None.
     """
 
     label: str
@@ -68,6 +70,12 @@ class Effect:
     atoms: Effect | None = None
     parameter: str | None = None
     variables: tuple[str, ...] = ()
+    by: str | None = None
+
+    @property
+    def slope_of(self) -> str | None:
+        """The number whose slope it is, in units of the link per unit of the number; else None."""
+        return None if self.by in self.features else self.by
 
     @property
     def order(self) -> int:
@@ -115,8 +123,12 @@ def effect(
     purify: bool = False,
     data: Any = None,
     parameter: str | None = None,
+    by: str | None = None,
 ) -> Effect:
     """The effect of one feature, a pair, a triple...
+
+    With `by=` it is a curve per level of a category, or the slope of a number as a function of the
+    features: what `s(x, by=g)`, `s(x, g, bs="fs")` and `s(x, by=z)` are read for.
 
     Args:
         model: fitted.
@@ -128,12 +140,18 @@ def effect(
         data: rows to purify on, by default those of the fit.
         parameter: of the family whose predictor is read, by default the first; only models with several
             predictors have a choice.
+        by: a category, whose levels have a curve each: the part of the features and that of them and the
+            category together, without that of the category alone. Or a number that is linear in the
+            model, whose slope it is.
 
     Raises:
         DataError: an unknown feature, more features than the model's highest order, values that are not
-            finite or no levels.
+            finite or no levels; a slope of a number that is not linear.
     """
     parts = Parts(model, parameter)
+    if by is not None:
+        check_by(by, features, purify)
+        return _effect_by(parts, find_subset(parts, (*features, by)), points, at or {})
     subset = find_subset(parts, features)
     check_count("points", points, 2)
     given = read_at(parts, axes_of(parts, subset), at or {})
@@ -181,6 +199,47 @@ def effects(
         found += [maker.make(subset, ranked[subset]) for subset in chosen]
         found += maker.networks() if size == 1 else []
     return found
+
+
+def check_by(by: str, features: tuple[str, ...], purify: bool) -> None:
+    """Raise where `by` stands alone or beside what it does not go with."""
+    if not features:
+        raise DataError(
+            f'Name the features whose effect it is by `{by}`, e.g. `effect(model, "x", by="g")`.'
+        )
+    if purify:
+        raise DataError("`purify` moves parts to smaller ones, which `by` adds up: use one of the two.")
+
+
+def _effect_by(parts: Parts, subset: Subset, points: int | None, at: Mapping[str, Any]) -> Effect:
+    """The curves, or the slope, by the last variable of a subset."""
+    *others, by = subset
+    own, is_category = tuple(others), parts.variables[by].is_category
+    shown = subset if is_category else own
+    axes = axes_of(parts, shown)
+    given = read_at(parts, axes, at)
+    count = points or _POINTS.get(len(axes) - is_category, _MANY_POINTS)
+    grid = tuple(given[axis.name] if axis.name in given else make_axis(axis, count) for axis in axes)
+    found = (curve_values if is_category else slope_values)(
+        parts, own, by, values_on(parts, shown, grid)
+    )
+    fit, errors = (None if part is None else part.reshape([*map(len, grid)]) for part in found)
+    assert fit is not None
+    subsets = [own, subset] if is_category else [(by,), subset]
+    share = sum(parts.variance(one) for one in subsets if parts.has(one))
+    return Effect(
+        f"{parts.label(own)} by {parts.variables[by].label}",
+        tuple(axis.name for axis in axes),
+        grid,
+        fit,
+        errors,
+        float(over(np.array(share), parts.total_variance)),
+        near_data(parts, axes, grid),
+        tuple(axis.is_category for axis in axes),
+        parameter=parts.parameter,
+        variables=tuple(parts.variables[v].label for v in shown) if len(axes) > len(shown) else (),
+        by=parts.variables[by].label,
+    )
 
 
 class _Maker:

@@ -48,7 +48,7 @@ def network_curves(parts: Parts, points: int | None = None) -> list[NetworkCurve
     for term in model.design.only.terms:
         axis = term.axis
         # What was taken out of it may depend on other columns: a surface of this one and another.
-        taken = [s.term for s in spans if term.takes_out(s.term, model.design.features)]
+        taken = [s.term for s in spans if term.takes_out(s, model.design.features)]
         own = term.raw_columns(model.design.features)
         if axis is None or any(not t.raw_columns(model.design.features) <= own for t in taken):
             continue

@@ -13,6 +13,7 @@ from ahofm_keras.formula.options import (
     TERM_CALLS,
     OptionError,
     TermCall,
+    column_option,
     distance_form,
     feature_name,
     list_features,
@@ -68,8 +69,9 @@ class _CallReader:
     def _check_features(self, features: tuple[Expression, ...]) -> None:
         least, most = self.call.features
         if len(features) < least or (most is not None and len(features) > most):
-            wanted = f"{least}" if least == most else f"at least {least}"
-            plural = "feature" if least == 1 else "features"
+            wanted = f"{least} or {most}" if most == least + 1 else f"at least {least}"
+            wanted = f"{least}" if least == most else wanted
+            plural = "feature" if least == 1 and most in (1, None) else "features"
             message = f"`{self.name}()` takes {wanted} {plural}, received {len(features)}."
             message += self.call.hint if features else ""
             raise self.error(message, self.node)
@@ -94,6 +96,8 @@ class _CallReader:
         return options
 
     def _value(self, option: str, keyword: ast.keyword) -> Any:
+        if self.call.options[option] is column_option:
+            return self._feature(keyword.value)
         value = self._literal(keyword.value)
         check = self.call.options[option]
         if option == "m" and self._distances() is not None:

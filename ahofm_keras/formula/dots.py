@@ -30,6 +30,8 @@ class Dots:
     def write_out(self, atom: Atom) -> list[Snippet]:
         """The atoms that an atom stands for: `.` and `s(.)` one per column, any other itself."""
         dots = [token for token in atom.tokens if token.kind == "dot"]
+        if atom.stands_for:
+            return [Snippet(self.source, (Piece(atom.stands_for, atom.start, atom.end, copied=False),))]
         if not dots:
             return [self.source.snippet(atom.start, atom.end)]
         if atom.is_dot:

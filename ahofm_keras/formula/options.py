@@ -29,6 +29,10 @@ DISTANCES = ("tp", "ds", "gp")
 # Of one feature along its axis, or of its levels: what the factors of `ahofm()` are made of too.
 AXIS_BASES = ("ps", "cp", "re", "step")
 BASES = (*AXIS_BASES, "mrf", *DISTANCES)
+# Of a number and a category: a curve per level, shrunk as a random effect; deviations from a main curve.
+CURVE_BASES = ("fs", "sz")
+# Bases of two features of which one may be a category.
+FACTOR_BASES = (*CURVE_BASES, "re")
 # Degree of the pieces and order of the differences that the penalty is of: those of cubic P-splines, and
 # of steps.
 DEFAULT_M = (3, 2)
@@ -75,6 +79,24 @@ class TermCall:
     join: Callable[[str, tuple[Expression, ...], Options], tuple[Expression, ...]] | None = None
     each: bool = False
     takes_arrays: bool = False
+
+
+def column_option(value: Any) -> str | None:
+    """Stands for options that are no values but columns, or functions of them, as features are."""
+    return None
+
+
+def _level(value: Any) -> str | None:
+    """A level of a category, or False for none."""
+    right = isinstance(value, str | bool) or _is_finite(value)
+    return None if right else "a level, or False for none"
+
+
+def _id(value: Any) -> str | None:
+    right = (isinstance(value, str) and value) or (
+        isinstance(value, int) and not isinstance(value, bool)
+    )
+    return None if right else "a text or a whole number"
 
 
 def _is_number(value: Any) -> bool:
@@ -124,6 +146,16 @@ def _or_tuple(each: Check) -> Check:
         if not values:
             return f"{each(None)}, or a tuple of them, one per order"
         return f"{wrong[0]}, or a tuple of them, one per order" if wrong else None
+
+    return check
+
+
+def _or_several(each: Check) -> Check:
+    """A value, or a tuple of them."""
+
+    def check(value: Any) -> str | None:
+        values = value if isinstance(value, tuple) and value else (value,)
+        return next(filter(None, map(each, values)), None)
 
     return check
 
@@ -249,6 +281,7 @@ def _dimensions(value: Any) -> str | None:
 
 
 _TRUTH = _one_of(True, False)
+_BY: Mapping[str, Check] = {"by": column_option, "reference": _level, "id": _id}
 _RANK = _or_auto(_or_tuple(_whole(1)))
 _AFM = {
     "F": _RANK,
@@ -272,6 +305,7 @@ _TENSOR = {
     "m": _or_numbers("m", _degree_and_difference),
     "atoms": _or_numbers("atoms", _atoms),
     "sp": _or_margins(_number(0, strictly=False), may_miss=False),
+    **_BY,
 }
 
 
@@ -313,10 +347,27 @@ def check_basis(feature: Expression, options: Mapping[str, Any]) -> None:
         )
 
 
+def check_by(name: str, features: tuple[Expression, ...], options: Mapping[str, Any]) -> None:
+    """Raise where a term would be multiplied with itself, or has a reference level of nothing."""
+    by = options.get("by")
+    if by is None and "reference" in options:
+        raise OptionError("`reference` is a level of the category that `by` names.")
+    if by is not None and by in features:
+        raise OptionError(f"`by` of `{name}()` cannot be one of its own features: `{by}`.")
+
+
 def _finish_smooth(name: str, features: tuple[Expression, ...], options: Options) -> Options:
     if "df" in options and "sp" in options:
         raise OptionError(f"`{name}()` takes `df` or `sp`, not both.")
-    check_basis(features[0], options)
+    check_by(name, features, options)
+    bs, sp = options.get("bs"), options.get("sp")
+    if bs in CURVE_BASES or len(features) == 2:
+        _check_factor_smooth(name, features, options)
+    elif isinstance(sp, tuple):
+        raise OptionError('A tuple of several `sp` goes with bs="fs".')
+    if "shape" in options and ("by" in options or len(features) == 2):
+        raise OptionError("`shape` is that of one function: it cannot stand beside `by` or levels.")
+    check_basis(features[0], {k: v for k, v in options.items() if k != "bs" or v not in CURVE_BASES})
     return _with_shape(features[0], options) if "shape" in options else options
 
 
@@ -347,8 +398,10 @@ def _with_shape(feature: Expression, options: Options) -> Options:
 def _join_smooth(
     name: str, features: tuple[Expression, ...], options: Options
 ) -> tuple[Expression, ...]:
-    """Several features of a smooth are the coordinates of one point."""
-    return features if len(features) == 1 else (_join(name, features, options.get("bs")),)
+    """Several features of a smooth are the coordinates of one point, or a number and a category."""
+    if len(features) == 1 or options.get("bs") in FACTOR_BASES:
+        return features
+    return (_join(name, features, options.get("bs")),)
 
 
 def _join(name: str, features: tuple[Expression, ...], bs: str | None) -> Expression:
@@ -356,8 +409,8 @@ def _join(name: str, features: tuple[Expression, ...], bs: str | None) -> Expres
     category = next((feature for feature in features if feature.is_category), None)
     if category is not None:
         raise OptionError(
-            f"`{category}` is a category and cannot be a coordinate. A surface with one is "
-            f"`te({listed})`."
+            f"`{category}` is a category and cannot be a coordinate. A curve for each level is "
+            f'`s({listed}, bs="fs")`.'
         )
     if bs not in (None, *DISTANCES):
         raise OptionError(
@@ -388,12 +441,30 @@ def _join_tensor(
     return tuple(joined)
 
 
+def _check_factor_smooth(name: str, features: tuple[Expression, ...], options: Options) -> None:
+    """Raise where a smooth of a number and a category, or random slopes, are not asked for rightly."""
+    bs = options.get("bs")
+    if len(features) != 2 or bs not in FACTOR_BASES:
+        if len(features) == 2:
+            raise OptionError(
+                f'`{name}()` of two features is one of a number and a category, with bs="fs", "sz" or '
+                f'"re".{_SURFACES}'
+            )
+        raise OptionError(f'bs="{bs}" is that of a number and a category: `s(x, g, bs="{bs}")`.')
+    unused = [option for option in ("by", "reference", "atoms") if option in options]
+    if unused:
+        raise OptionError(f'`{unused[0]}` has no meaning with bs="{bs}".')
+    if isinstance(options.get("sp"), tuple) and bs != "fs":
+        raise OptionError('A tuple of several `sp` goes with bs="fs".')
+
+
 def _finish_tensor(name: str, features: tuple[Expression, ...], options: Options) -> Options:
     """The options of a tensor product, one value per margin where they differ."""
     names = [feature_name(feature) for feature in features]
     reason = check_margins(name, options, names)
     if reason:
         raise OptionError(reason)
+    check_by(name, features, options)
     options = order_by_margin(options, names)
     for place, feature in enumerate(features):
         check_basis(feature, said_of_margin(options, place))
@@ -438,12 +509,13 @@ TERM_CALLS: dict[str, TermCall] = {
         {
             "k": _whole(2),
             "df": _number(0, strictly=True),
-            "bs": _one_of(*BASES),
+            "bs": _one_of(*BASES, *CURVE_BASES),
             "knots": _knots,
             "m": _degree_and_difference,
             "atoms": _atoms,
-            "sp": _number(0, strictly=False),
+            "sp": _or_several(_number(0, strictly=False)),
             "shape": _one_of(*SHAPES),
+            **_BY,
         },
         finish=_finish_smooth,
         hint=_SURFACES,

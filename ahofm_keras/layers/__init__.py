@@ -9,6 +9,7 @@ from ahofm_keras.layers.network import BlockColumns, NetInput, OrthogonalComplem
 from ahofm_keras.layers.posterior import Posterior
 from ahofm_keras.layers.predictor import ClassLabel, MeanResponse, Predictor, Response
 from ahofm_keras.layers.radial import RadialExpansion
+from ahofm_keras.layers.scaled import Scaled
 from ahofm_keras.layers.shaped import ShapedSmooth
 from ahofm_keras.layers.smooth import Smooth
 from ahofm_keras.layers.tensors import TensorProduct
@@ -30,6 +31,7 @@ __all__ = [
     "RadialExpansion",
     "RangeLimit",
     "Response",
+    "Scaled",
     "ShapedSmooth",
     "Smooth",
     "TensorProduct",

@@ -11,7 +11,7 @@ from keras import ops
 
 from ahofm_keras.layers.basis import Functions
 from ahofm_keras.layers.inputs import RawColumns
-from ahofm_keras.layers.posterior import block_functions, with_arrays, with_lists
+from ahofm_keras.layers.linear_functions import block_functions, with_arrays, with_lists
 from ahofm_keras.transforms import Expression, evaluate_expression
 
 Array = Any

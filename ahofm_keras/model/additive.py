@@ -96,9 +96,7 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
         family = get_family(family)
         networks = read_networks(nets)
         if state is None:
-            state = learn_state(
-                formula, data, family, df_kind, extrapolation, neighbours, networks
-            )
+            state = learn_state(formula, data, family, df_kind, extrapolation, neighbours, networks)
         family = get_family(state.get("family", family))
         design = Design.from_json(state["design"])
         room = make_room(design, state.get("starts", starts))
@@ -182,6 +180,11 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
         ]
         # A term may have several layers; only the last has its name.
         return list(dict.fromkeys([*named, *(own for own in self.network.layers if own.weights)]))
+
+    def networks_by_name(self) -> dict[str, Any]:
+        """The networks of its terms as they are now, by the names that they were given with."""
+        found = (pair for term in self.design.terms for pair in term.networks.items())
+        return {name: self.get_layer(layer) for layer, name in found}
 
     @property
     def encoded_names(self) -> list[str]:

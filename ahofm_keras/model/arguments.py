@@ -87,7 +87,7 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
 def check_units(units: Any, activation: Any) -> None:
     """Sizes of the hidden layers of a network, and what stands between them."""
     sizes = list(units) if isinstance(units, Sequence) and not isinstance(units, str) else []
-    if not sizes or not all(isinstance(own, Integral) and own > 0 for own in sizes):
+    if not sizes or not all(isinstance(own, Integral) and int(own) > 0 for own in sizes):
         raise DataError(f"`units` must be sizes of hidden layers, e.g. (32, 32). Received: {units!r}.")
     try:
         keras.activations.get(activation)

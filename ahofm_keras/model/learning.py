@@ -10,7 +10,16 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from ahofm_keras.data import ARRAY, ROWS, TEXT, column_names, kind_of, read_columns, read_levels
+from ahofm_keras.data import (
+    ARRAY,
+    ROWS,
+    TEXT,
+    column_names,
+    kind_of,
+    ordered_columns,
+    read_columns,
+    read_levels,
+)
 from ahofm_keras.errors import DataError, warn
 from ahofm_keras.families import Family
 from ahofm_keras.formula import Formula
@@ -71,7 +80,8 @@ def learn_state(
             raise DataError(f"The response has {len(y)} values, the data {rows} rows.")
         for own in {formula.text: formula for formula in formulas.values()}.values():
             warn_of_response(own, data, response, y, family)
-    levels = read_levels(data, [name for name in columns if kinds[name] != ARRAY])
+    single = [name for name in columns if kinds[name] != ARRAY]
+    levels, ordered = read_levels(data, single), ordered_columns(data, single)
     for own in formulas.values():
         _warn_of_offsets_as_features(own)
         plain = {name: columns[name] for name in own.columns() if name not in levels}
@@ -79,8 +89,8 @@ def learn_state(
     # Matrices of bases are small: threads that wait for each other take longer than one alone.
     with threadpool_limits(1, "blas"):
         design = fit_terms(
-            formulas, columns, kinds, levels=levels, df_kind=df_kind, extrapolation=extrapolation,
-            neighbours=neighbours, networks=networks,
+            formulas, columns, kinds, levels=levels, ordered=ordered, df_kind=df_kind,
+            extrapolation=extrapolation, neighbours=neighbours, networks=networks,
         )  # fmt: skip
     _check_used(networks or {}, formulas)
     offset = design.first.offset(columns) if design.first.offsets else 0.0
@@ -168,7 +178,7 @@ def warn_of_response(
 
 def _feature_columns(formula: Formula) -> list[str]:
     """Columns that terms learn from, each once: not those of offsets alone."""
-    features = (f for term in formula.terms if term.kind != "offset" for f in term.features)
+    features = (f for term in formula.terms if term.kind != "offset" for f in term.inputs)
     return list(dict.fromkeys(name for feature in features for name in feature.columns()))
 
 
@@ -230,7 +240,7 @@ def _warn_of_numbers_as_texts(formula: Formula, columns: Mapping[str, np.ndarray
 
     Whole numbers alone may be names, such as those of shops.
     """
-    meant = {expression for term in formula.terms for expression in term.features}
+    meant = {expression for term in formula.terms for expression in term.inputs}
     for name, values in columns.items():
         if kind_of(values) != TEXT or not any(e.is_column and e.arguments[0] == name for e in meant):
             continue

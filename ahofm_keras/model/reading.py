@@ -13,7 +13,7 @@ from ahofm_keras.data import TEXT, kind_of, read_columns, read_labels, shuffled_
 from ahofm_keras.errors import DataError, warn
 from ahofm_keras.families import Family
 from ahofm_keras.solvers.job import Rows
-from ahofm_keras.terms import Design
+from ahofm_keras.terms import Design, Term
 from ahofm_keras.terms.features import LARGEST, check_finite
 from ahofm_keras.transforms import Expression, evaluate_expression, learn_expression
 
@@ -68,20 +68,35 @@ def _report_unseen_levels(design: Design, columns: Columns) -> None:
             levels[feature.expression] = feature.basis.levels
     for term in design.terms:
         levels |= {f.expression: f.levels for f in term.raw_factors if f.levels}
-    notes = []
+    notes, found = [], set()
     for expression, known in levels.items():
         values = _evaluate(expression, columns)
         unseen = locate_levels(known, values) < 0
         if unseen.any():
             row = int(np.argmax(unseen))
+            found.add(expression)
             notes.append(
                 f"`{expression}` in {int(unseen.sum()):,} of {len(unseen):,} rows (first at row {row}: "
                 f"{_plain(values[row])!r})"
             )
     if notes:
+        curves = [term.label for term in design.terms if _is_curve_of(term, design, found)]
+        more = ""
+        if curves:
+            listed = ", ".join(f"`{label}`" for label in curves[:3]) + (", ..." if curves[3:] else "")
+            more = f" They have no curve of their own: {listed} are 0 there."
         warn(
-            f"Levels not seen in training count as the average of the training rows: {'; '.join(notes)}."
+            "Levels not seen in training count as the average of the training rows: "
+            f"{'; '.join(notes)}.{more}"
         )
+
+
+def _is_curve_of(term: Term, design: Design, categories: set[Expression]) -> bool:
+    """Whether a term is a function of one level of some categories."""
+    if term.multiplier is None:
+        return False
+    by = design.features[term.multiplier]
+    return by.expression in categories and len(by.eigenvalues) == 1
 
 
 def _plain(value: Any) -> Any:

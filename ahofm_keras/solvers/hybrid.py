@@ -25,8 +25,8 @@ from ahofm_keras.solvers.sweeps import begin_epochs
 from ahofm_keras.solvers.variational import fit_variational
 
 # Rounds at most, and what one must gain, as a share of the deviance, for another one to follow.
-_ROUNDS = 10
-_TOLERANCE = 1e-3
+_ROUNDS = 50
+_TOLERANCE = 2e-3
 # Epochs of all rounds together, and those without a gain after which a round ends.
 _EPOCHS = 1000
 _PATIENCE = 20

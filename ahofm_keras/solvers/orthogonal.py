@@ -32,7 +32,7 @@ def orthogonalise(model: Any, job: FitJob) -> None:
     """
     for name, layout in model.design.layout.items():
         for term in (term for term in layout.opaque if term.name in model._graph.complements):
-            shared = [s for s in layout.spans if term.takes_out(s.term, model.design.features)]
+            shared = [s for s in layout.spans if term.takes_out(s, model.design.features)]
             _Projection(model, job, name, term.name, shared).run()
 
 

@@ -275,6 +275,11 @@ def _notes(sections: Sequence[Section], figures: Figures) -> list[str]:
         if (terms["kind"] == "interaction").any():
             text += ", those of interactions also the chosen factors"
         notes.append(text + ".")
+    if figures["networks"]:
+        notes.append(
+            "edf, standard errors and p-values are those of the other terms, given the networks: there "
+            "is no AIC."
+        )
     if terms["pruned"].any():
         notes.append("pruned: the fit switched the term off, the data does not ask for it.")
     for section in sections:

@@ -8,6 +8,7 @@ from ahofm_keras.terms import (  # noqa: F401, each registers
     interaction,
     linear,
     offset,
+    scaled,
     smooth,
     tensor,
 )

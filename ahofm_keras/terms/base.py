@@ -11,7 +11,7 @@ stored and evaluated once.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ahofm_keras.errors import DataError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ahofm_keras.terms.blocks import Columns, InteractionOrder, Sources
     from ahofm_keras.terms.features import Feature
     from ahofm_keras.terms.groups import GroupReader
+    from ahofm_keras.terms.layout import Span
     from ahofm_keras.terms.learning import Learning
     from ahofm_keras.terms.parametric import Factor, Parametric
 
@@ -98,6 +99,11 @@ class Term:
         return None
 
     @property
+    def smooth_features(self) -> tuple[int, ...]:
+        """Those of its features whose basis has a size that may be too small."""
+        return self.features
+
+    @property
     def raw_factors(self) -> tuple[Factor, ...]:
         """Numbers and categories that it takes from raw columns, other than by a basis."""
         return self.parametric.factors if self.parametric else ()
@@ -143,11 +149,11 @@ class Term:
         """Names of the term's columns in `predict(type="terms")`."""
         return (self.label,)
 
-    def takes_out(self, term: Term, features: Sequence[Feature]) -> bool:
+    def takes_out(self, span: Span, features: Sequence[Feature]) -> bool:
         """Whether it leaves to another term of its predictor what that can say too.
 
         Args:
-            term: with coefficients in the linear block.
+            span: of that term in the linear block.
             features: of the design.
         """
         return False
@@ -170,7 +176,25 @@ class Term:
         """The term with room for so many groups of factors in each of its orders."""
         return self
 
+    def with_smoothing(self, smoothing: tuple[float, ...], fixed: bool) -> Term:
+        """The term with other lambdas, one per penalty of its columns.
+
+        Args:
+            smoothing: of each penalty.
+            fixed: whether no solver may choose others.
+        """
+        raise NotImplementedError
+
+    def relabelled(self, label: str) -> Term:
+        """The term with another label."""
+        return replace(self, label=label)
+
     # Readers -------------------------------------------------------------------------------------
+
+    @property
+    def multiplier(self) -> int | None:
+        """Position in the design of what it is multiplied with, if anything."""
+        return None
 
     @property
     def is_surface(self) -> bool:
@@ -181,6 +205,11 @@ class Term:
     def holds_main(self) -> bool:
         """Whether it has functions of each of its features alone."""
         return False
+
+    @property
+    def has_curves(self) -> bool:
+        """Whether it follows any shape along each of its features, on its own or at some level."""
+        return self.holds_main
 
     @property
     def axis(self) -> Any | None:

@@ -103,6 +103,8 @@ class Columns:
         inequalities: `(c, q)`, forms of the coefficients that are at least 0 because of it; None where
             coefficients are free.
         remedy: what makes it smaller, in words.
+        inner: of products with functions of another variable, what these multiply; else None.
+        width: number of these functions.
     """
 
     size: int
@@ -118,6 +120,8 @@ class Columns:
     shape: str = ""
     inequalities: np.ndarray | None = None
     remedy: str
+    inner: Columns | None = None
+    width: int = 1
 
     @property
     def order(self) -> int:
@@ -165,6 +169,15 @@ class Columns:
 
     def on_columns(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
         """The functions that it spans, at raw columns, not standardised, `(n, q)`."""
+        raise NotImplementedError
+
+    def edf_along(self, margin: int, edf: np.ndarray) -> float:
+        """Degrees of freedom along one margin, at the best place on the others.
+
+        Args:
+            margin: its number.
+            edf: of all coefficients, `(q,)`.
+        """
         raise NotImplementedError
 
     def describe(self, places: Mapping[int, tuple[int, int]]) -> dict[str, Any]:
@@ -343,6 +356,11 @@ class ProductColumns(Columns):
     def on_columns(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
         margins = [feature.centred_functions(columns) for feature in self.features]
         return np.asarray(row_products(margins, self.pure)).T
+
+    def edf_along(self, margin: int, edf: np.ndarray) -> float:
+        own = np.moveaxis(self.shaped(edf), margin, 0)
+        own = own if self.pure else own[1:]  # the constant is no function of the margin
+        return float(own.sum(axis=0).max())
 
     def describe(self, places: Mapping[int, tuple[int, int]]) -> dict[str, Any]:
         first = self.features[0]

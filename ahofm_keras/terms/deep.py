@@ -16,6 +16,7 @@ from ahofm_keras.layers import BlockColumns, NetInput, OrthogonalComplement
 from ahofm_keras.terms.base import Tensor, Term, as_tuple, register_term
 from ahofm_keras.terms.features import Feature, constant_column, feature_values, find_levels
 from ahofm_keras.terms.groups import GroupReader
+from ahofm_keras.terms.layout import Span
 from ahofm_keras.terms.learning import Learning
 from ahofm_keras.terms.networks import Shape, make_network
 from ahofm_keras.terms.parametric import Factor
@@ -151,7 +152,7 @@ class DeepTerm(Term):
         blocks = [
             span.block.describe(inputs.bases.place)
             for span in inputs.spans
-            if self.takes_out(span.term, inputs.sources.features)
+            if self.takes_out(span, inputs.sources.features)
         ]
         columns = None
         if blocks:
@@ -164,11 +165,13 @@ class DeepTerm(Term):
         inputs.complements[self.name] = complement, columns
         return complement(output, columns)
 
-    def takes_out(self, term: Term, features: Sequence[Feature]) -> bool:
+    def takes_out(self, span: Span, features: Sequence[Feature]) -> bool:
+        if span.block.shape:  # what is added to its coefficients might break the shape
+            return False
         if self.orthogonalize == ALL:
             return True
         own = {name for part in self.parts for name in part.expression.columns()}
-        return bool(self.orthogonalize) and bool(own & term.raw_columns(features))
+        return bool(self.orthogonalize) and bool(own & span.term.raw_columns(features))
 
     @property
     def axis(self) -> NetPart | None:

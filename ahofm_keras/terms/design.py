@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,7 @@ from ahofm_keras.errors import DataError
 from ahofm_keras.formula import Formula
 from ahofm_keras.terms.base import TERMS, Term
 from ahofm_keras.terms.blocks import InteractionOrder, Sources
+from ahofm_keras.terms.by import by_parts, learn_scaled
 from ahofm_keras.terms.features import Feature
 from ahofm_keras.terms.identifiability import warn_if_not_identifiable
 from ahofm_keras.terms.layout import MEAN, Layout, lay_out
@@ -21,6 +22,7 @@ from ahofm_keras.terms.learning import Learning, Shared
 from ahofm_keras.terms.margins import Margins, function_means, learn_margins
 from ahofm_keras.terms.networks import Network
 from ahofm_keras.terms.regions import neighbours_of
+from ahofm_keras.terms.ties import Tied, tie
 from ahofm_keras.terms.variables import Variable, find_variables
 from ahofm_keras.transforms import Expression, evaluate_expression, quote_column
 
@@ -32,10 +34,12 @@ class Predictor:
     Args:
         intercept: whether it has one.
         terms: in the order of the formula, main effects of an `ahofm` before it.
+        ties: names of terms that share their smoothing (`id=`), by id.
     """
 
     intercept: bool
     terms: tuple[Term, ...]
+    ties: tuple[tuple[str, ...], ...] = ()
 
     @property
     def offsets(self) -> dict[str, Expression]:
@@ -141,7 +145,7 @@ class Design:
         """Where each coefficient stands."""
         return Layout(
             {
-                name: lay_out(predictor.intercept, predictor.terms, self.sources)
+                name: lay_out(predictor.intercept, predictor.terms, self.sources, predictor.ties)
                 for name, predictor in self.predictors.items()
             }
         )
@@ -151,7 +155,11 @@ class Design:
             "columns": dict(self.columns),
             "features": [feature.to_json() for feature in self.features],
             "predictors": {
-                name: {"intercept": own.intercept, "terms": [term.to_json() for term in own.terms]}
+                name: {
+                    "intercept": own.intercept,
+                    "terms": [term.to_json() for term in own.terms],
+                    "ties": [list(names) for names in own.ties],
+                }
                 for name, own in self.predictors.items()
             },
             "rows": self.rows,
@@ -164,7 +172,11 @@ class Design:
             dict(config["columns"]),
             tuple(Feature.from_json(feature) for feature in config["features"]),
             {
-                name: Predictor(own["intercept"], tuple(map(_read_term, own["terms"])))
+                name: Predictor(
+                    own["intercept"],
+                    tuple(map(_read_term, own["terms"])),
+                    tuple(map(tuple, own.get("ties", ()))),
+                )
                 for name, own in config["predictors"].items()
             },
             config["rows"],
@@ -222,6 +234,7 @@ def fit_terms(
     kinds: Mapping[str, str],
     *,
     levels: Mapping[str, tuple[str, ...]] | None = None,
+    ordered: Collection[str] = (),
     df_kind: str = "2H-HH",
     extrapolation: str = "clip",
     neighbours: Mapping[str, Any] | None = None,
@@ -234,6 +247,7 @@ def fit_terms(
         columns: raw columns that the formulas use, checked.
         kinds: kind of each column.
         levels: of the columns of categories whose levels have an order; others have their own.
+        ordered: columns of these whose order means something.
         df_kind: definition of degrees of freedom, `"2H-HH"` or `"H"`.
         extrapolation: `"clip"`, `"linear"` or `"error"`.
         neighbours: of regions, by the name of their column.
@@ -251,9 +265,7 @@ def fit_terms(
             for feature, df in zip(spec.features, term.degrees_asked(spec), strict=False):
                 key = feature, term.has_small_bases
                 reach[key] = max(reach.get(key, 0.0), df)
-    shared = Shared(
-        columns, levels or {}, df_kind, extrapolation, reach, neighbours, networks
-    )
+    shared = Shared(columns, levels or {}, df_kind, extrapolation, reach, neighbours, ordered, networks)
     predictors = {name: _learn_predictor(formula, shared) for name, formula in formulas.items()}
     rows = len(next(iter(columns.values())))
     features = tuple(shared.pool.features)
@@ -268,13 +280,21 @@ def fit_terms(
 
 
 def _learn_predictor(formula: Formula, shared: Shared) -> Predictor:
-    learning, terms = Learning(formula, shared), list[Term]()
-    specs = [spec for term in formula.terms for spec in TERMS[term.kind].expand(term, learning)]
-    for spec in specs:
-        term = TERMS[spec.kind].learn(spec, learning)
+    learning, terms, tied = Learning(formula, shared), list[Term](), dict[Any, list[Tied]]()
+    asked = [spec for term in formula.terms for spec in TERMS[term.kind].expand(term, learning)]
+    for spec in (part for own in asked for part in by_parts(own, learning)):
+        term = (
+            TERMS[spec.kind].learn(spec, learning) if spec.by is None else learn_scaled(spec, learning)
+        )
         copies = sum(other.label.partition(" #")[0] == term.label for other in terms)
-        terms.append(replace(term, label=f"{term.label} #{copies + 1}") if copies else term)
-    return Predictor(formula.intercept, tuple(terms))
+        term = term.relabelled(f"{term.label} #{copies + 1}") if copies else term
+        if "id" in spec.options:
+            first = tied.setdefault(spec.options["id"], [])
+            term = tie(term, spec, first, learning)
+            first.append(Tied(term, spec))
+        terms.append(term)
+    ties = tuple(tuple(own.term.name for own in group) for group in tied.values() if len(group) > 1)
+    return Predictor(formula.intercept, tuple(terms), ties)
 
 
 def _check_neighbours(features: Sequence[Feature], neighbours: Mapping[str, Any]) -> None:

@@ -27,6 +27,7 @@ from ahofm_keras.packing import pack_array, unpack_array
 from ahofm_keras.penalties import DemmlerReinsch, difference_penalty, orthogonalise
 from ahofm_keras.terms.atoms import add_atoms, check_atoms, find_atoms
 from ahofm_keras.terms.basis_size import choose_size, usual_size
+from ahofm_keras.terms.by_features import code_levels, code_number, is_number_coding
 from ahofm_keras.terms.isotropic import learn_distances
 from ahofm_keras.terms.regions import count_parts, learn_regions, neighbour_penalty
 from ahofm_keras.transforms import Expression, evaluate_expression, learn_expression
@@ -142,7 +143,8 @@ class Request:
     """What a term asks of a feature's basis; equal requests share one feature.
 
     Args:
-        kind: `"ps"`, `"cp"`, `"re"`, `"mrf"`, `"linear"`, or of distances `"tp"`, `"ds"`, `"gp"`.
+        kind: `"ps"`, `"cp"`, `"re"`, `"mrf"`, `"linear"`, of distances `"tp"`, `"ds"`, `"gp"`, or `"by"`
+            of what multiplies a term.
         size: number of functions where the user gave it, else None.
         df: degrees of freedom that the basis must be able to reach.
         knots: how the knots are placed.
@@ -153,6 +155,8 @@ class Request:
         difference: order of the differences of coefficients that the penalty is of.
         atoms: values with a function of their own, or `"auto"`: those that stand out.
         form: of functions of distances, what `m` says of them.
+        coding: of what multiplies a term, see `by_features`.
+        curves: among how many functions of this basis the rows are divided.
     """
 
     kind: str
@@ -166,6 +170,8 @@ class Request:
     difference: int = 2
     atoms: str | tuple[float, ...] = ()
     form: tuple[float, ...] = ()
+    coding: Any = None
+    curves: int = 1
 
 
 class FeaturePool:
@@ -202,7 +208,7 @@ class FeaturePool:
     def position(self, expression: Expression, request: Request, spec: TermSpec) -> int:
         """Position of the feature in the pool, learning it where it is new."""
         if request.size is not None:  # whatever df it must reach
-            request = replace(request, df=0.0, margins=1)
+            request = replace(request, df=0.0, margins=1, curves=1)
         if request.atoms == "auto":  # a feature without any is the same as one that has none
             request = replace(request, atoms=self._heaps(expression, spec))
         wider = self._at_least(expression, request)
@@ -267,7 +273,7 @@ def _check_coordinates(
             kind = "booleans" if columns[name].dtype.kind == "b" else "texts"
             raise DataError(
                 f"`{spec.label}` takes distances between points, but column `{name}` holds {kind}. "
-                f"The product of a smooth and a category is `te({expression})`."
+                f'A curve for each level of a category is `s({expression}, bs="fs")`.'
             )
 
 
@@ -314,6 +320,8 @@ def _learn(
     distinct = len(found)
     if distinct < 2:
         raise constant_column(expression, spec)
+    if request.kind == "by":
+        return _learn_by(expression, request, values, pool)
     if request.kind in DISTANCES:
         basis = learn_distances(request, expression, found, len(values), pool.extrapolation, spec)
     elif request.kind == "mrf":
@@ -366,6 +374,27 @@ def _learn(
     return feature, orthogonal, (means, gram / len(values))
 
 
+def _learn_by(
+    expression: Expression, request: Request, values: np.ndarray, pool: FeaturePool
+) -> tuple[Feature, DemmlerReinsch, tuple[np.ndarray, np.ndarray]]:
+    """What multiplies a term: as it is, neither centred nor smoothed."""
+    found, counts = _count_values(values)
+    if is_number_coding(request.coding):
+        coded = code_number(request.coding, values)
+    else:
+        coded = code_levels(request.coding, find_levels(expression, found, pool.levels), values)
+    gram, means = _gram(coded.basis, found, counts)
+    # Degrees of freedom of its levels where they are random effects.
+    orthogonal = orthogonalise(
+        gram, penalty=np.eye(len(gram)), rows=len(values), constraint=None, null_dimension=0
+    )
+    feature = Feature(
+        learn_expression(expression, pool.columns),
+        coded.basis, coded.transform, coded.eigenvalues, 0, len(found), orthogonal.rank,
+    )  # fmt: skip
+    return feature, orthogonal, (means, gram / len(values))
+
+
 def _warn_of_far_values(expression: Expression, values: np.ndarray) -> None:
     """Values such as 1e20 stand for missing ones; no knots serve them and the others alike."""
     low, high = np.quantile(values, [0.05, 0.95])
@@ -393,7 +422,7 @@ def _make_basis(
     if request.kind == "linear":
         return make_linear(values, counts)
     cyclic = request.kind == "cp"
-    usual = usual_size(request, int(counts.sum()), pool.sharing)
+    usual = usual_size(request, int(counts.sum()) // request.curves, pool.sharing * request.curves)
     size, degree = choose_size(request, usual, len(values), spec)
     _check_ends(request.knots, values, spec)
     return make_spline(

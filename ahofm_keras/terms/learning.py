@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from ahofm_keras.transforms import Expression
 
 # Where a formula does not say.
 DEFAULT_ATOMS: str | bool = "auto"
+# Among the options of a specification, among how many functions of one basis the rows are divided.
+CURVES = "curves"
 
 
 class Shared:
@@ -33,6 +35,7 @@ class Shared:
         reach: degrees of freedom that the basis of each feature must be able to reach, by feature and
             whether it is a margin of a tensor product.
         neighbours: of regions, by the name of their column.
+        ordered: columns of categories whose order means something.
         networks: that terms may be, by name.
     """
 
@@ -44,9 +47,11 @@ class Shared:
         extrapolation: str,
         reach: dict[tuple[Expression, bool], float],
         neighbours: Mapping[str, Any] | None = None,
+        ordered: Collection[str] = (),
         networks: Mapping[str, Network] | None = None,
     ) -> None:
         self.columns = columns
+        self.ordered = ordered
         self.networks = networks or {}
         self.levels = levels
         sharing = sum(not is_margin for _, is_margin in reach)
@@ -75,6 +80,9 @@ class Learning:
             whether it is a margin of a tensor product.
         main_effects: features whose main effect an interaction has added.
         rows: their number.
+        levels: of the columns of categories whose levels have an order.
+        ordered: columns of these whose order means something.
+        multiplied: numbers that some term multiplies with a constant.
     """
 
     def __init__(self, formula: Formula, shared: Shared) -> None:
@@ -82,6 +90,8 @@ class Learning:
         self.columns = shared.columns
         self.pool = shared.pool
         self.smoother = shared.smoother
+        self.levels, self.ordered = shared.levels, shared.ordered
+        self.multiplied: set[Expression] = set()
         self.networks = shared.networks
         self.reach = shared.reach
         self.coder = LinearCoder(shared.columns, shared.levels, formula.intercept)
@@ -137,12 +147,13 @@ class Learning:
             degree=degree,
             difference=difference,
             atoms=asked_atoms(kind, degree, options.get("atoms", DEFAULT_ATOMS)),
+            curves=options.get(CURVES, 1),
         )
 
     def own_smooth(self, feature: Expression) -> TermSpec | None:
         """The `s()` that the formula has of a feature."""
         for spec in self.formula.terms:
-            if spec.kind == "s" and spec.features == (feature,):
+            if spec.kind == "s" and spec.inputs == (feature,):
                 return spec
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -62,11 +62,11 @@ class SmoothTerm(Term):
 
     @classmethod
     def degrees_asked(cls, spec: TermSpec) -> list[float]:
-        return [float(spec.options.get("df") or usual_df(spec))]
+        return [float(spec.options.get("df") or usual_df(spec))] * len(spec.features)
 
     @classmethod
     def is_main_effect(cls, spec: TermSpec) -> bool:
-        return True
+        return len(spec.inputs) == 1
 
     @property
     def features(self) -> tuple[int, ...]:
@@ -91,6 +91,9 @@ class SmoothTerm(Term):
             fixed=self.fixed,
             shape=self.shape,
         )
+
+    def with_smoothing(self, smoothing: tuple[float, ...], fixed: bool) -> SmoothTerm:
+        return replace(self, smoothing=smoothing[0], fixed=fixed)
 
     def connect(self, inputs: Any) -> Tensor:
         ((_, within),), (basis,) = inputs.bases_of(self.features)

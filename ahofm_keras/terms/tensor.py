@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -81,7 +81,7 @@ class TensorTerm(Term):
 
     @classmethod
     def is_main_effect(cls, spec: TermSpec) -> bool:
-        return not spec.options["pure"]
+        return not spec.options["pure"] and spec.by is None
 
     @property
     def features(self) -> tuple[int, ...]:
@@ -103,6 +103,9 @@ class TensorTerm(Term):
     def linear_block(self, sources: Sources) -> ProductColumns:
         features = tuple(sources.features[place] for place in self.margins)
         return ProductColumns(self.margins, features, self.smoothing, self.df, self.pure, self.fixed)
+
+    def with_smoothing(self, smoothing: tuple[float, ...], fixed: bool) -> TensorTerm:
+        return replace(self, smoothing=smoothing[: len(self.margins)], fixed=fixed)
 
     def connect(self, inputs: Any) -> Tensor:
         places, tensors = inputs.bases_of(self.margins)

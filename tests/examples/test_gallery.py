@@ -122,6 +122,15 @@ def test_the_season_changes(tell) -> None:
     assert found["held"] > 0.8
 
 
+def test_a_face_adds_what_measurements_cannot_say(tell) -> None:
+    found, text = tell("faces")
+    assert found["both"] < 0.75 * found["measurements"]
+    assert found["both"] < 0.75 * found["faces"]
+    assert found["band, both"] < 0.95 * found["band, measurements"]
+    assert found["held, both"] > 0.8
+    assert "deep(face)" in text
+
+
 def test_what_is_served_is_what_was_predicted(tell) -> None:
     found, text = tell("served")
     assert found["loaded"] < 1e-6

@@ -33,6 +33,7 @@ from ahofm_keras.layers import (
     RadialExpansion,
     RangeLimit,
     Response,
+    Scaled,
     ShapedSmooth,
     Smooth,
     TensorProduct,
@@ -214,6 +215,19 @@ CASES = {
         ),
         _bases,
     ),
+    "Scaled": Case(
+        lambda **options: Scaled(
+            {
+                "inner": {"pure": True, "features": [[0, 1]], "transforms": [CUBIC.transform]},
+                "features": [[1, 0]],
+                "transforms": [np.eye(3)],
+                "constant": True,
+            },
+            np.repeat(np.append(0.0, CUBIC.eigenvalues), 3),
+            **options,
+        ),
+        _bases,
+    ),
     "Linear": Case(lambda **options: Linear(1, 3, **options), _tensor(ROWS, 4)),
     "Predictor": Case(
         lambda **options: Predictor(1990.5, 3.0, True, **options), _contributions, "float64"
@@ -268,7 +282,9 @@ CASES = {
     ),
 }
 # Layers with weights that a fit sets.
-LEARNED = ("Smooth", "ShapedSmooth", "TensorProduct", "FactorizedInteraction", "Linear", "Predictor")
+LEARNED = (
+    "Smooth", "ShapedSmooth", "TensorProduct", "Scaled", "FactorizedInteraction", "Linear", "Predictor",
+)  # fmt: skip
 every_layer = pytest.mark.parametrize("name", CASES)
 
 
@@ -380,7 +396,8 @@ def test_a_graph_of_any_number_of_rows_gives_the_same_outputs(name: str) -> None
     layer = case.make(dtype="float32")
     wanted = layer(*inputs)
     rows_last = name in (
-        "Smooth", "ShapedSmooth", "TensorProduct", "FactorizedInteraction", "Posterior", "BlockColumns",
+        "Smooth", "ShapedSmooth", "TensorProduct", "Scaled", "FactorizedInteraction", "Posterior",
+        "BlockColumns",
     )  # fmt: skip
 
     def placeholder(tensor: Any) -> Any:

@@ -216,6 +216,66 @@ def test_datasets_with_arrays() -> None:
         model.predict(tf.data.Dataset.from_tensor_slices(gaps).batch(50))
 
 
+@pytest.mark.filterwarnings("ignore:The fit reached its last epoch")
+def test_a_neural_additive_model_shows_its_curves() -> None:
+    data = frame_of({name: DATA[name] for name in ("x1", "x3", "g", "y")})
+    model = ak.nam(data, "y", units=(6,))
+    assert model.formula == 'y ~ deep(x1, net="x1") + deep(x3, net="x3") + g'
+    model.fit(data, epochs=4, verbose=0)
+    found = {effect.label: effect for effect in ak.effects(model)}
+    assert list(found) == ["g", "deep(x1)", "deep(x3)"]
+    assert [own.label for own in ak.effects(model, order=1)] == list(found)
+    curve = found["deep(x3)"]
+    rows = {"x1": np.full(120, DATA["x1"][0]), "x3": curve.grid[0], "g": np.full(120, "a")}
+    terms = model.predict(rows, type="terms")["deep(x3)"]
+    np.testing.assert_allclose(curve.fit, terms, atol=1e-5)
+    assert curve.grid[0][[0, -1]] == pytest.approx([data.x3.min(), data.x3.max()])
+    assert sum(own.share for own in found.values()) == pytest.approx(1.0)
+    page = ak.plot(model)
+    assert list(page) == ["g", "deep(x1)", "deep(x3)"]
+    plt.close("all")
+    with pytest.raises(DataError, match="`nets` out"):
+        ak.nam(data, "y", nets={})
+    with pytest.raises(DataError, match=r"`units` must be sizes of hidden layers.*Received: 8"):
+        ak.nam(data, "y", units=8)
+    with pytest.raises(DataError, match="`activation` must be one of Keras"):
+        ak.nam(data, "y", activation="tanhh")
+
+
+def test_which_networks_are_curves() -> None:
+    """Those of one column, unless what was taken out of them depends on others too."""
+    text = (
+        'y ~ te(x1, x2, k=4) + deep(x1, net="a") + deep(x3, net="b") + deep(g, net="c")'
+        ' + deep(x1, x3, net="d") + deep(log(x3 + 2), net="e")'
+    )
+    nets = {name: small_net(size) for name, size in (("a", 1), ("b", 1), ("c", 3), ("d", 2), ("e", 1))}
+    model = ak.AdditiveModel(text, DATA, nets=nets)
+    for layer in model.fitted_layers():
+        if layer.name.startswith("te_"):
+            layer.assign_coordinates(0.1 + layer.coordinates())
+    found = ak.effects(model, order=1)
+    assert [own.label for own in found if "deep" in own.label] == ["deep(x3)", "deep(g)"]
+    assert found[-1].categories == (True,)
+    assert found[-1].grid[0].tolist() == ["a", "b", "c"]
+
+
+def test_refined_models_go_on_with_their_networks() -> None:
+    model = ak.AdditiveModel(
+        'y ~ afm(x1, x2, k=5, F=1) + deep(x3, net="net")', DATA, nets={"net": small_net(1)}
+    )
+    layer = model.get_layer("afm_x1_x2")
+    layer.assign_coordinates(0, layer.coordinates(0) + 0.3)
+    (name,) = model.design.terms[-1].networks
+    model.get_layer(name).set_weights([w + 0.1 for w in small_net(1).get_weights()])
+    refined = ak.refine(model, top=1, fit=False, data=DATA)
+    assert refined.formula.endswith("ti(x1, x2)")
+    (again,) = next(term.networks for term in refined.design.terms if term.networks)
+    for own, expected in zip(
+        refined.get_layer(again).get_weights(), model.get_layer(name).get_weights(), strict=True
+    ):
+        np.testing.assert_array_equal(own, expected)
+
+
 REFUSED = {
     "variational": r"`deep\(x1, x2\)` has no exact updates. Use solver=\"hybrid\" or solver=\"adam\"",
     "bcd": r"`deep\(x1, x2\)` has no exact updates",

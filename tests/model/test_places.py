@@ -110,6 +110,21 @@ def test_functions_that_are_not_kept_give_the_same_fit() -> None:
     np.testing.assert_allclose(found[0], found[1], atol=1e-5)
 
 
+def test_a_map_for_each_level_and_a_slope_over_places() -> None:
+    data = make_data(400)
+    data["y"] += data.time * data.lon + (data.g == "a") * data.lat
+    model = ak.fit("y ~ g + s(lon, lat, by=g, k=12) + s(lon, lat, by=time, k=12)", data, verbose=0)
+    maps = ak.effect(model, "lon", "lat", by="g", points=5)
+    assert maps.features == ("lon", "lat", "g")
+    assert maps.fit.shape == maps.se.shape == (5, 5, 3)
+    slope = ak.effect(model, "lon", "lat", by="time", points=5)
+    assert slope.fit.shape == (5, 5)
+    assert np.corrcoef(slope.fit.mean(axis=1), slope.grid[0])[0, 1] > 0.8
+    terms = model.predict(data, type="terms")
+    left = model.predict(data, type="link") - terms.sum(axis=1)
+    np.testing.assert_allclose(left, left.mean(), atol=1e-5)
+
+
 def test_batches_of_a_dataset_are_checked_along_each_coordinate() -> None:
     data = make_data(120)
     model = ak.AdditiveModel("y ~ s(lon, lat)", data, extrapolation="error")

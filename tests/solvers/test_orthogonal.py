@@ -120,6 +120,17 @@ def test_rows_count_by_their_weights() -> None:
     )
 
 
+def test_a_shape_is_left_alone() -> None:
+    """What is added to its coefficients might break it."""
+    data = simulate(8, 150)
+    model = make('y ~ s(x1, shape="increasing") + x2 + deep(x1, x2, net="net")', data)
+    before = model.get_layer("s_x1").coordinates()
+    orthogonalise(model, job_of(model, data))
+    np.testing.assert_array_equal(model.get_layer("s_x1").coordinates(), before)
+    layer, _ = model._graph.complements[model.design.terms[-1].name]
+    assert layer.size == 1
+
+
 def test_what_is_left_alone_stays() -> None:
     data = simulate(4, 120)
     model = make('y ~ x1 + deep(x1, x2, net="net", orthogonalize=False)', data)
