@@ -18,7 +18,7 @@ CLASSES = (
     "FactorizedInteraction", "HalfDeviance", "Linear", "MeanResponse", "NetInput", "NonNegative",
     "Offset", "OrthogonalComplement", "ParametricColumns", "Positions", "Posterior", "Predictor",
     "QuadraticPenalty", "RadialExpansion", "RangeLimit", "Response", "Scaled", "ShapedSmooth",
-    "Smooth", "TensorProduct",
+    "Smooth", "SparseLinear", "TensorProduct",
 )  # fmt: skip
 
 

@@ -10,8 +10,9 @@ from scipy import special
 from ahofm_keras.decomposition.parts import check_readable
 from ahofm_keras.diagnostics.checked_rows import CheckedRows, check_density, read_rows
 from ahofm_keras.errors import DataError
+from ahofm_keras.families import Family
 from ahofm_keras.model import AdditiveModel
-from ahofm_keras.model.distributional import mixture_components
+from ahofm_keras.model.mixture import mixtures
 from ahofm_keras.model.outputs import links_with_errors
 
 
@@ -116,12 +117,12 @@ def _read(model: AdditiveModel, data: Any, y: Any, sample_weight: Any, score: st
 
 
 def _log_densities(rows: CheckedRows) -> np.ndarray:
-    return _log_density(rows, rows.distribution)
+    return _log_density(rows.family, rows.distribution, rows.drawn_y)
 
 
-def _log_density(rows: CheckedRows, distribution: Any) -> np.ndarray:
-    log = distribution.logpmf if rows.family.discrete else distribution.logpdf
-    return np.asarray(log(rows.drawn_y))
+def _log_density(family: Family, distribution: Any, y: np.ndarray) -> np.ndarray:
+    log = distribution.logpmf if family.discrete else distribution.logpdf
+    return np.asarray(log(y))
 
 
 def _averaged_log_densities(model: AdditiveModel, rows: CheckedRows) -> np.ndarray:
@@ -131,9 +132,12 @@ def _averaged_log_densities(model: AdditiveModel, rows: CheckedRows) -> np.ndarr
             "it out for the score at the means of the predictors."
         )
     links = links_with_errors(model, rows.columns)
-    weights, parameters = mixture_components(rows.drawn, links, rows.own_dispersion)
-    densities = [_log_density(rows, rows.drawn.distribution_of(own)) for own in parameters]
-    return np.asarray(special.logsumexp(densities, axis=0, b=np.array(weights)[:, None]))
+    found = np.zeros(len(rows))
+    for own in mixtures(rows.drawn, links, rows.own_dispersion):
+        y = rows.drawn_y[own.rows]
+        densities = [_log_density(rows.family, each, y) for each in own.components]
+        found[own.rows] = special.logsumexp(densities, axis=0, b=np.array(own.weights)[:, None])
+    return found
 
 
 def _collected(scores: np.ndarray, rows: CheckedRows, by_row: bool) -> Any:

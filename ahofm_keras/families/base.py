@@ -88,6 +88,10 @@ class Family(Observed):
         """The family and the response of what was observed, where weights are a part of that."""
         return self, y
 
+    def of_rows(self, rows: np.ndarray) -> Family:
+        """The family of some rows, where it knows something of each, such as trials."""
+        return self
+
     def bound(self, nuisance: Mapping[str, Any]) -> Family:
         """The family that knows the nuisance, with the distribution of new responses."""
         return self

@@ -46,6 +46,9 @@ class Binomial(Bernoulli):
     def quantity(self, parameter: str, response: Any) -> str:
         return f"share of {response.arguments[0]}" if response.function == "cbind" else str(response)
 
+    def of_rows(self, rows: np.ndarray) -> Binomial:
+        return self if self.trials is None else self.for_trials(np.asarray(self.trials)[rows])
+
     def for_trials(self, trials: np.ndarray) -> Binomial:
         """The family of numbers of successes."""
         return type(self)(self.link, trials=trials)

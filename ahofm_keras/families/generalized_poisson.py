@@ -48,10 +48,10 @@ class _Distribution(SummedCounts):
 class GeneralizedPoisson(Dispersed):
     """Counts whose variance is (1 + dispersion) mean, with a longer tail than `negative_binomial_1`.
 
-    They are the descendants of a Poisson number of founders with the mean a = mean s, each with a Poisson
-    number of children of the mean b = 1 - s, s = (1 + dispersion)^(-1/2): P(y) is
-    a (a + b y)^(y - 1) exp(-a - b y) / y!. With b below 0, counts that vary less than their mean, the
-    formula ends at a largest count and its probabilities do not add up to 1: that is not in the family.
+    They are the descendants of a Poisson number of founders with the mean a = mean s, each of whom has a
+    Poisson number of children with the mean b = 1 - s, s = (1 + dispersion)^(-1/2), and so on: P(y) is
+    a (a + b y)^(y - 1) exp(-a - b y) / y!. Counts that vary less than their mean would have b below 0,
+    where the formula ends at a largest count and does not add up to 1: they are not in the family.
     """
 
     name = "generalized_poisson"

@@ -36,5 +36,6 @@ def gridded(
     axes = [own if np.ptp(own) > _CONSTANT else own[0] + _APART * np.arange(2) for own in axes]
     degrees = [min(3, len(own) - 1) for own in axes]
     found = function(*np.meshgrid(*axes, indexing="ij"))
-    splines = (RectBivariateSpline(*axes, own, kx=degrees[0], ky=degrees[1]) for own in found)
+    places = axes[0], axes[1]
+    splines = (RectBivariateSpline(*places, own, kx=degrees[0], ky=degrees[1]) for own in found)
     return tuple(np.asarray(spline.ev(x, y)) for spline in splines)

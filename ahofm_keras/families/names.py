@@ -125,16 +125,16 @@ _NOT_HERE = {
         "st1 st2 st3 st4 st5"
     ),
     _AMOUNTS: (
-        "bccg bccgo bcpe bcpeo bct bcto exp exponential frechet gb2 gg gig gp igamma pareto pareto1 pareto1o pareto2 "
-        "pareto2o shiftedlognormal"
+        "bccg bccgo bcpe bcpeo bct bcto exp exponential frechet gb2 gg gig gp igamma pareto pareto1 "
+        "pareto1o pareto2 pareto2o shiftedlognormal"
     ),
     _ENDS: "beinf beinf0 beinf1 beoi bezi ordbeta zeroinflatedbeta zerooneinflatedbeta",
     _ZEROS: (
-        "hurdlenegbinomial truncatednbinom1 truncatednbinom2 zalg zanbi zasichel zazipf zinbf zipf0 zipig "
+        "hurdlenegbinomial truncatednbinom1 truncatednbinom2 zalg zanbi zasichel zazipf zinbf zipig "
         "zisichel"
     ),
-    "Transformed normal shares are not here yet; nearest is `beta`, which assumes that the variance of a "
-    "share is mean (1 - mean) / (1 + precision).": "logitno simplex",
+    "Shares of this kind are not here yet; nearest is `beta`, which assumes that their variance is "
+    "mean (1 - mean) / (1 + precision).": "logitno simplex",
     "Quasi-likelihoods are not here: a variance is that of a distribution. One that grows with the mean "
     "is that of `negative_binomial_1` for counts and of `tweedie`, whose power is estimated, for "
     "amounts.": "quasi",

@@ -11,8 +11,8 @@ from scipy import special, stats
 from ahofm_keras.families.base import Array, Namespace, Parameters
 from ahofm_keras.families.count_sums import count_nodes
 from ahofm_keras.families.counted import Dispersed
-from ahofm_keras.families.location_scale import moments
 from ahofm_keras.families.gridded import gridded
+from ahofm_keras.families.location_scale import moments
 from ahofm_keras.families.registry import register_family
 from ahofm_keras.families.special import gamma_rest, gamma_rest_slope, log1p_gap
 

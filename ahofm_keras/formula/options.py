@@ -15,6 +15,7 @@ from ahofm_keras.formula.margins import (
     KNOT_OPTIONS,
     check_margins,
     is_by_margin,
+    margin_option,
     order_by_margin,
     said_of_margin,
 )
@@ -33,6 +34,8 @@ BASES = (*AXIS_BASES, "mrf", *DISTANCES)
 CURVE_BASES = ("fs", "sz")
 # Bases of two features of which one may be a category.
 FACTOR_BASES = (*CURVE_BASES, "re")
+# A margin of a tensor product that is a straight line: along it slopes vary, and nothing bends.
+LINEAR = "linear"
 # Degree of the pieces and order of the differences that the penalty is of: those of cubic P-splines, and
 # of steps.
 DEFAULT_M = (3, 2)
@@ -66,6 +69,7 @@ class TermCall:
         hint: what a user may have meant who gave another number of features.
         join: `(name, features, options) -> features` of the term, where several that are written are
             the coordinates of one point; raises an `OptionError` where they cannot be.
+        columns: whether a feature may have several columns, such as `poly(x, 3)`.
         each: whether a `.` among the features stands for one call per column, and not for all of them.
         takes_arrays: whether rows of its features may be arrays, such as images.
     """
@@ -77,6 +81,7 @@ class TermCall:
     finish: Callable[[str, tuple[Expression, ...], Options], Options] | None = None
     hint: str = ""
     join: Callable[[str, tuple[Expression, ...], Options], tuple[Expression, ...]] | None = None
+    columns: bool = False
     each: bool = False
     takes_arrays: bool = False
 
@@ -192,6 +197,11 @@ def _knots(value: Any) -> str | None:
     return f"{reason}, or the two ends of the axis, e.g. (0, 24)" if reason else None
 
 
+def _point(value: Any) -> str | None:
+    """A value of the feature."""
+    return None if _is_finite(value) else "a finite number, the value at which the function is 0"
+
+
 def _atoms(value: Any) -> str | None:
     """Values that get a function of their own, `"auto"` for those that stand out, False for none."""
     if value is False or value == "auto":
@@ -280,6 +290,16 @@ def _dimensions(value: Any) -> str | None:
     return None if right else "the number of features of each margin, e.g. (2, 1)"
 
 
+def _groups(value: Any) -> str | None:
+    """Names of features in groups."""
+    right = isinstance(value, tuple) and bool(value)
+    right = right and all(
+        isinstance(group, tuple) and group and all(isinstance(name, str) for name in group)
+        for group in value
+    )
+    return None if right else "lists of features, e.g. [[x1, x2], [x3, x4]]"
+
+
 _TRUTH = _one_of(True, False)
 _BY: Mapping[str, Check] = {"by": column_option, "reference": _level, "id": _id}
 _RANK = _or_auto(_or_tuple(_whole(1)))
@@ -300,7 +320,7 @@ _TENSOR = {
     "d": _dimensions,
     "k": _or_margins(_whole(2)),
     "df": _or_margins(_number(0, strictly=True)),
-    "bs": _or_margins(_one_of(*BASES)),
+    "bs": _or_margins(_one_of(*BASES, LINEAR)),
     "knots": _or_numbers("knots", _knots),
     "m": _or_numbers("m", _degree_and_difference),
     "atoms": _or_numbers("atoms", _atoms),
@@ -332,7 +352,7 @@ def check_basis(feature: Expression, options: Mapping[str, Any]) -> None:
     if _has_no_atoms(options) and options.get("atoms") not in (None, False, "auto"):
         raise OptionError("`atoms` cannot stand beside a circle or steps.")
     unused = [option for option in KNOT_OPTIONS if option in options]
-    if unused and bs in ("re", "mrf"):
+    if unused and bs in ("re", "mrf", LINEAR):
         raise OptionError(f'`{unused[0]}` has no meaning with bs="{bs}".')
     if unused and feature.is_category:
         raise OptionError(f"`{unused[0]}` has no meaning for the category `{feature}`.")
@@ -365,9 +385,14 @@ def _finish_smooth(name: str, features: tuple[Expression, ...], options: Options
         _check_factor_smooth(name, features, options)
     elif isinstance(sp, tuple):
         raise OptionError('A tuple of several `sp` goes with bs="fs".')
-    if "shape" in options and ("by" in options or len(features) == 2):
-        raise OptionError("`shape` is that of one function: it cannot stand beside `by` or levels.")
+    for own in ("shape", "pc"):
+        if own in options and ("by" in options or len(features) == 2):
+            raise OptionError(f"`{own}` is that of one function: it cannot stand beside `by` or levels.")
     check_basis(features[0], {k: v for k, v in options.items() if k != "bs" or v not in CURVE_BASES})
+    if "pc" in options and (features[0].is_point or options.get("bs") in DISTANCES):
+        raise OptionError("`pc` has no meaning for functions of distances.")
+    if "pc" in options and (features[0].is_category or options.get("bs") in ("re", "mrf")):
+        raise OptionError(f"`pc` has no meaning for the levels of `{features[0]}`: they have no axis.")
     return _with_shape(features[0], options) if "shape" in options else options
 
 
@@ -468,6 +493,9 @@ def _finish_tensor(name: str, features: tuple[Expression, ...], options: Options
     options = order_by_margin(options, names)
     for place, feature in enumerate(features):
         check_basis(feature, said_of_margin(options, place))
+    if all(margin_option(options, "bs", place) == LINEAR for place in range(len(features))):
+        lines = (" * " if name == "te" else ":").join(names)
+        raise OptionError(f"`{name}()` of straight lines alone is written `{lines}`.")
     return options
 
 
@@ -484,6 +512,27 @@ def _finish_interaction(name: str, features: tuple[Expression, ...], options: Op
 
 def _of_feature(value: Any, feature: Expression) -> Any:
     return value.get(feature_name(feature)) if isinstance(value, dict) else value
+
+
+def _finish_ridge(name: str, features: tuple[Expression, ...], options: Options) -> Options:
+    if "df" in options and "sp" in options:
+        raise OptionError(f"`{name}()` takes `df` or `sp`, not both.")
+    return options
+
+
+def _finish_groups(name: str, features: tuple[Expression, ...], options: Options) -> Options:
+    known = [feature_name(feature) for feature in features]
+    seen: set[str] = set()
+    for member in (member for group in options.get("groups", ()) for member in group):
+        if member not in known:
+            raise OptionError(
+                f"`groups` of `{name}()` names `{member}`, which is not one of its features "
+                f"({list_features(known)})."
+            )
+        if member in seen:
+            raise OptionError(f"`groups` of `{name}()` names `{member}` twice.")
+        seen.add(member)
+    return options
 
 
 def _name(value: Any) -> str | None:
@@ -516,6 +565,7 @@ TERM_CALLS: dict[str, TermCall] = {
             "sp": _or_several(_number(0, strictly=False)),
             "shape": _one_of(*SHAPES),
             **_BY,
+            "pc": _point,
         },
         finish=_finish_smooth,
         hint=_SURFACES,
@@ -530,6 +580,21 @@ TERM_CALLS: dict[str, TermCall] = {
     "afm": TermCall("ahofm", (2, None), _AFM, {"D": 2}, _finish_interaction),
     "hofm": TermCall("hofm", (2, None), {**_ORDERS, **_FM}, {}, _finish_interaction),
     "fm": TermCall("hofm", (2, None), _FM, {"D": 2}, _finish_interaction),
+    "ridge": TermCall(
+        "ridge",
+        (1, None),
+        {"sp": _number(0, strictly=False), "df": _number(0, strictly=True)},
+        finish=_finish_ridge,
+        columns=True,
+    ),
+    "lasso": TermCall("lasso", (1, None), {"sp": _number(0, strictly=False)}, columns=True),
+    "grouplasso": TermCall(
+        "grouplasso",
+        (1, None),
+        {"sp": _number(0, strictly=False), "groups": _groups},
+        finish=_finish_groups,
+        columns=True,
+    ),
     "deep": TermCall(
         "deep",
         (1, None),

@@ -12,6 +12,7 @@ from ahofm_keras.layers.radial import RadialExpansion
 from ahofm_keras.layers.scaled import Scaled
 from ahofm_keras.layers.shaped import ShapedSmooth
 from ahofm_keras.layers.smooth import Smooth
+from ahofm_keras.layers.sparse import SparseLinear
 from ahofm_keras.layers.tensors import TensorProduct
 
 __all__ = [
@@ -34,5 +35,6 @@ __all__ = [
     "Scaled",
     "ShapedSmooth",
     "Smooth",
+    "SparseLinear",
     "TensorProduct",
 ]

@@ -13,7 +13,7 @@ from ahofm_keras.errors import DataError
 from ahofm_keras.families import Family, Quantile
 from ahofm_keras.families.quantile import SCALE
 from ahofm_keras.intervals import Reach, conformal_band, predictive_spread
-from ahofm_keras.model.distributional import mixture_quantile
+from ahofm_keras.model.mixture import mixture_quantile
 from ahofm_keras.solvers.job import Rows
 
 Batches = Iterable[Iterable[Any]]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import product
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,12 +14,6 @@ from ahofm_keras.families import Family
 from ahofm_keras.intervals import band_of_link
 from ahofm_keras.model.arguments import check_level
 
-# The three-point Gauss-Hermite rule: nodes in standard deviations, and their weights.
-_RULE = ((-np.sqrt(3.0), 1 / 6), (0.0, 2 / 3), (np.sqrt(3.0), 1 / 6))
-# Of a standard deviation: below this a predictor counts as known.
-_LEAST_SPREAD = 1e-9
-# Halvings of the interval that holds a quantile of a mixture.
-_HALVINGS = 60
 # Draws of the predictors that the band of a mean rests on, and rows that are drawn together.
 _DRAWS = 1000
 _ROWS = 2048
@@ -125,81 +117,9 @@ def check_quantiles(q: Any) -> list[float]:
     return [float(own) for own in levels]
 
 
-def mixture_quantile(family: Family, links: Mapping[str, Spread], probability: float) -> np.ndarray:
-    """Quantile of a new response, averaged over the posterior of all predictors.
-
-    Predictors are gaussian and independent; each has three nodes, of which all combinations are mixed.
-    """
-    parts = [
-        _mixture_quantile(
-            family, {name: (m[rows], s[rows]) for name, (m, s) in links.items()}, probability
-        )
-        for rows in _slices(len(next(iter(links.values()))[0]))
-    ]
-    return np.concatenate([np.zeros(0), *parts])
-
-
-def _slices(rows: int) -> Iterator[slice]:
+def row_slices(rows: int) -> Iterator[slice]:
+    """Rows that are computed together."""
     return (slice(start, start + _ROWS) for start in range(0, rows, _ROWS))
-
-
-def mixture_components(
-    family: Family, links: Mapping[str, Spread], dispersion: Any = 1.0
-) -> tuple[list[float], list[dict[str, np.ndarray]]]:
-    """Nodes of the posterior of all predictors: weights that sum to 1, and the parameters there.
-
-    Predictors are gaussian and independent; each that is not known has three nodes.
-
-    Args:
-        family: of the response.
-        links: mean and standard deviation of each predictor, by parameter.
-        dispersion: of a family that estimates it.
-    """
-    weights, parameters = [], []
-    uncertain = [name for name, (_, spread) in links.items() if np.any(spread > _LEAST_SPREAD)]
-    for nodes in product(_RULE, repeat=len(uncertain)):
-        at = dict(zip(uncertain, nodes, strict=True))
-        etas = {
-            name: mean + (at[name][0] * spread if name in at else 0.0)
-            for name, (mean, spread) in links.items()
-        }
-        weights.append(prod(weight for _, weight in nodes))
-        parameters.append(with_dispersion(family, family.inverse_links(etas), dispersion))
-    return weights, parameters
-
-
-def _mixture_quantile(family: Family, links: Mapping[str, Spread], probability: float) -> np.ndarray:
-    weights, parameters = mixture_components(family, links)
-    components = [family.distribution_of(own) for own in parameters]
-    ends = np.array([own.ppf(probability) for own in components])
-    low, high = ends.min(axis=0), ends.max(axis=0)
-    if family.discrete:
-        low = low - 1
-
-    def chance(y: np.ndarray) -> np.ndarray:
-        return np.asarray(sum(w * own.cdf(y) for w, own in zip(weights, components, strict=True)))
-
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        enough = chance(np.floor(middle) if family.discrete else middle) >= probability
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return np.floor(high) if family.discrete else high
-
-
-def band_of_parameters(family: Family, links: Mapping[str, Spread], level: float) -> pd.DataFrame:
-    """Mean with its credible band, and the predictive interval."""
-    tails = (1 - level) / 2, (1 + level) / 2
-    means = {name: mean for name, (mean, _) in links.items()}
-    lower, upper = _mean_band(family, links, tails)
-    return pd.DataFrame(
-        {
-            "mean": family.mean_of(family.inverse_links(means)),
-            "lower": lower,
-            "upper": upper,
-            "predictive_lower": mixture_quantile(family, links, tails[0]),
-            "predictive_upper": mixture_quantile(family, links, tails[1]),
-        }
-    )
 
 
 def band_of_links(links: Mapping[str, Spread], level: float) -> pd.DataFrame:
@@ -223,7 +143,7 @@ def band_of_each(family: Family, links: Mapping[str, Spread], level: float) -> d
     return columns
 
 
-def _mean_band(
+def mean_band(
     family: Family, links: Mapping[str, Spread], tails: Iterable[float]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Quantiles of the mean over draws of all predictors, the same draws for every row."""
@@ -231,7 +151,7 @@ def _mean_band(
     random = np.random.default_rng(0)
     draws = {name: random.permutation(scores)[:, None] for name in links}
     parts = []
-    for rows in _slices(len(next(iter(links.values()))[0])):
+    for rows in row_slices(len(next(iter(links.values()))[0])):
         etas = {name: m[rows] + draws[name] * s[rows] for name, (m, s) in links.items()}
         means = family.mean_of(family.inverse_links(etas))
         parts.append(np.quantile(means, list(tails), axis=0))

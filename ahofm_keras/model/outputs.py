@@ -65,7 +65,10 @@ class Outputs:
                 found[f"probability_{own}"] = graph.mean[:, place]
         if len(graph.links) > 1:
             for place, name in enumerate(graph.links):
-                found.setdefault(name, graph.response[:, place])
+                # A class may be called as an output is.
+                while name in found:
+                    name = f"parameter_{name}"
+                found[name] = graph.response[:, place]
         return found
 
     def limit(self, parameter: str | None = None) -> dict[str, Any]:

@@ -29,11 +29,10 @@ from ahofm_keras.model.distributional import (
     ResponseDistribution,
     band_of_each,
     band_of_links,
-    band_of_parameters,
     check_quantiles,
-    mixture_quantile,
     with_dispersion,
 )
+from ahofm_keras.model.mixture import band_of_parameters, mixture_quantile
 from ahofm_keras.model.nuisance import bound_family, with_known_nuisance
 from ahofm_keras.model.outputs import PREDICTION_ROWS, Outputs, batches_of
 from ahofm_keras.model.predict_request import CONFORMAL, DISTRIBUTIONAL, PredictRequest

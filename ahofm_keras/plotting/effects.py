@@ -208,10 +208,10 @@ def _add_title(ax: Any, found: Effect, look: Look) -> None:
         headline(ax, title, found.share, words)
     elif found.order > 1:
         room = _TABLE_ROOM if all(found.categories) and look.compact else 1.0
-        headline(ax, found.names, found.share, words, room=room)
+        headline(ax, [look.name(own) for own in found.names], found.share, words, room=room)
     else:
         room = _FLAT_ROOM if found.categories[0] and lies_flat(ax, found) else 1.0
-        headline(ax, found.label if look.compact else "", found.share, words, room=room)
+        headline(ax, look.name(found.label) if look.compact else "", found.share, words, room=room)
 
 
 def _draw_pair(ax: Any, found: Effect, look: Look, mask: bool, **more: Any) -> list[str]:

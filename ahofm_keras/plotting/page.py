@@ -14,9 +14,9 @@ from ahofm_keras.decomposition import Parts
 from ahofm_keras.decomposition.grids import axes_of
 from ahofm_keras.decomposition.names import check_count, find_subset
 from ahofm_keras.decomposition.parts import NOTHING, predictors_of
-from ahofm_keras.decomposition.ranking import over
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.formulas import formula_lines
+from ahofm_keras.plotting.choice import Choice, choose, share_from_3
 from ahofm_keras.plotting.curves import RUNAWAY, core_of
 from ahofm_keras.plotting.effects import draw_picture
 from ahofm_keras.plotting.levels import lies_flat, needs_rows
@@ -37,8 +37,6 @@ _ALONE = (1.5, 1.25)
 _WIDTH, _NARROW = 11.0, 7.4
 _TRIPLES = 10
 _MIDDLE = QUANTILES // 2
-# The map needs this many features to say more than the panels above it.
-_LEAST_MAP = 4
 # A map that is wider, in inches, leaves no room beside it.
 _LARGE_MAP = 6.0
 _CUT = "band leaves the scale"
@@ -49,76 +47,6 @@ _LINE = 0.16
 
 # Axes by label, and notes.
 Drawn = tuple[dict[str, Any], list[str]]
-
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """What a page shows and what it leaves out.
-
-    Args:
-        main: labels of main effects, the strongest first.
-        pairs: labels of pairs, the strongest first.
-        shares: of each order.
-        left_out: what is not shown, in words.
-        map: whether there is an interaction map.
-    """
-
-    main: list[str]
-    pairs: list[tuple[str, str]]
-    shares: dict[int, float]
-    left_out: list[str]
-    map: bool
-
-
-def choose(parts: Parts, curves: int, surfaces: int) -> Choice:
-    """The strongest effects, as many as asked for."""
-    total = parts.total_variance
-    shares = {order: float(over(v, total)) for order, v in parts.variance_by_order.items()}
-    left_out: list[str] = []
-    labels = [variable.label for variable in parts.variables]
-    main = _ranked(parts, 1)
-    strong = [(subset, share) for subset, share in main if share > NOTHING]
-    silent = [labels[subset[0]] for subset, share in main if share <= NOTHING]
-    if not strong:
-        strong, silent = main, []
-    _say(left_out, "main effects", strong[curves:])
-    pairs = [entry for entry in _ranked(parts, 2) if entry[1] > NOTHING]
-    _say(left_out, "pairs", pairs[surfaces:])
-    mapped = len({v for subset, _ in pairs for v in subset}) >= _LEAST_MAP
-    higher = _higher(shares)
-    if higher > NOTHING and not mapped:
-        left_out.append(f"not shown: interactions of order 3 and above ({percent(higher)} of variance)")
-    if silent:
-        listed = ", ".join(shorten(name, 24) for name in silent[:8])
-        more = f" and {len(silent) - 8} more" if len(silent) > 8 else ""
-        left_out.append(f"without a main effect: {listed}{more}")
-    return Choice(
-        [labels[subset[0]] for subset, _ in strong[:curves]],
-        [(labels[a], labels[b]) for (a, b), _ in pairs[:surfaces]],
-        shares,
-        left_out,
-        mapped,
-    )
-
-
-def _higher(shares: dict[int, float]) -> float:
-    return sum(share for order, share in shares.items() if order > 2)
-
-
-def _ranked(parts: Parts, order: int) -> list[tuple[tuple[int, ...], float]]:
-    if order > parts.largest_order:
-        return []
-    subsets = parts.subsets(order)
-    found = over(parts.variances(subsets), parts.total_variance)
-    best = np.argsort(-found, kind="stable")
-    return [(tuple(map(int, subsets[k])), float(found[k])) for k in best]
-
-
-def _say(left_out: list[str], what: str, rest: list[tuple[tuple[int, ...], float]]) -> None:
-    if rest:
-        share = percent(sum(share for _, share in rest))
-        name = what if len(rest) > 1 else what.removesuffix("s")
-        left_out.append(f"not shown: {len(rest):,} more {name} ({share} of variance)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,7 +214,7 @@ def _sections(
 def _map_sections(model: AdditiveModel, chosen: Choice) -> list[Section]:
     """The map with the triples beside it; below it, where it is large."""
     frame, triples = interaction_map_data(model), triple_data(model, _TRIPLES)
-    higher = _higher(chosen.shares)
+    higher = share_from_3(chosen.shares)
     about = f"   order 3 and above: {percent(higher)} of variance" if higher > 0 else ""
     side = min(map_side(len(frame)), 8.0)
     if side <= _LARGE_MAP or not len(triples):

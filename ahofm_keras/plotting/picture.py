@@ -26,6 +26,8 @@ from ahofm_keras.texts import number, shorten
 # Quantiles of a third feature that its slices are taken at, and levels of a category, at most.
 SLICES = (0.1, 0.5, 0.9)
 _MOST_LEVEL_SLICES = 4
+# Letters of a feature's name in a panel.
+_SHORT_NAME = 28
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +185,9 @@ def look_of(parts: Parts, subset: tuple[int, ...], grid: Grid, level: float) -> 
     quantiles = [
         (axis.name, axis.margin.quantiles) for axis in axes_of(parts, subset) if not axis.is_category
     ]
+    labels = [variable.label for variable in parts.variables]
     return Look(
+        short=tuple(zip(labels, shorten_apart(labels, _SHORT_NAME), strict=True)),
         unit=link_label(model.family.link, model.quantity),
         level=level,
         log=frozenset(name for name, stretch in grid.stretches.items() if stretch.log),

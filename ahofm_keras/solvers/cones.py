@@ -15,6 +15,10 @@ from ahofm_keras.solvers.precision import Precision
 
 # Steps of the active set per inequality. It takes about one.
 _STEPS = 30
+# Rounds in which inequalities are added that were broken, before all are.
+_ROUNDS = 2
+# Of the terms of a form, below which it is 0 up to rounding.
+_ROUNDING = 1e-11
 
 
 def nearest_in_cone(
@@ -22,8 +26,8 @@ def nearest_in_cone(
 ) -> np.ndarray:
     """The w with C w >= 0 that is nearest to a mean A^-1 b by (w - mean)' A (w - mean).
 
-    With A = R'R it is R^-1 (R^-T b + E m), E = R^-T C', where m >= 0 makes this shortest: the dual, of
-    as many unknowns as there are inequalities, which an active set solves exactly.
+    Where the data has the shape few of hundreds of inequalities are broken: those are solved for, then
+    those that the solution breaks, and if that does not end, all of them.
 
     Args:
         mean: A^-1 b `(m,)`.
@@ -31,12 +35,28 @@ def nearest_in_cone(
         precision: A.
         inequalities: C `(c, m)`.
     """
-    values = inequalities @ mean
-    if (values >= 0).all() or not np.isfinite(values).all():
+    values, chosen = inequalities @ mean, np.zeros(len(inequalities), bool)
+    broken = values < 0
+    if not broken.any() or not np.isfinite(values).all():
         return mean
+    point, sizes = precision.half_solve(rhs), np.abs(inequalities)
+    rounds = 0
+    while broken.any():
+        chosen |= broken if rounds < _ROUNDS else True
+        rounds += 1
+        mean = _nearest(point, precision, inequalities[chosen])
+        broken = (inequalities @ mean < -_ROUNDING * (sizes @ np.abs(mean))) & ~chosen
+    return mean
+
+
+def _nearest(point: np.ndarray, precision: Precision, inequalities: np.ndarray) -> np.ndarray:
+    """The same with all inequalities at once, of the point R^-T b with A = R'R.
+
+    It is R^-1 (R^-T b + E m), E = R^-T C', where m >= 0 makes this shortest: the dual, of as many
+    unknowns as there are inequalities, which an active set solves exactly.
+    """
     columns = precision.half_solve(inequalities.T)
     columns = columns / np.linalg.norm(columns, axis=0)
-    point = precision.half_solve(rhs)
     orthonormal, triangle = np.linalg.qr(columns)
     target = -(orthonormal.T @ point)
     multipliers, _ = nnls(triangle, target, maxiter=_STEPS * len(inequalities))

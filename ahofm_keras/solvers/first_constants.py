@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from ahofm_keras.families import Family
 
-# Rows that are enough for a handful of constants, and how far these may move, in units of their predictors.
+# Rows that are enough for a handful of constants, and how far these may move, in units of predictors.
 _ROWS = 20_000
 _REACH = 4.0
 # Of the mean log-density, in which the search ends.

@@ -29,6 +29,7 @@ from ahofm_keras.terms.atoms import add_atoms, check_atoms, find_atoms
 from ahofm_keras.terms.basis_size import choose_size, usual_size
 from ahofm_keras.terms.by_features import code_levels, code_number, is_number_coding
 from ahofm_keras.terms.isotropic import learn_distances
+from ahofm_keras.terms.points import at_point, without_value
 from ahofm_keras.terms.regions import count_parts, learn_regions, neighbour_penalty
 from ahofm_keras.transforms import Expression, evaluate_expression, learn_expression
 
@@ -61,6 +62,7 @@ class Feature:
         rank: largest degrees of freedom that can be reached.
         atom_smoothing: of atoms w_a the penalty is this times n sum_a w_a^2 where the data does not
             choose.
+        through: value at which all functions are 0, if there is one; then their means are not.
     """
 
     expression: Expression
@@ -71,6 +73,7 @@ class Feature:
     distinct: int
     rank: float
     atom_smoothing: float = 0.0
+    through: float | None = None
 
     @property
     def atoms(self) -> int:
@@ -110,6 +113,8 @@ class Feature:
         functions = evaluate_basis(self.basis, values)
         if self.basis.is_dense:  # already centred, if at all
             return (functions - functions.mean(axis=0)).T
+        if self.basis.size == 1:  # of which centring would leave nothing
+            return functions.T
         return (functions @ center_basis(functions.mean(axis=0))).T
 
     def to_json(self) -> dict[str, Any]:
@@ -122,6 +127,7 @@ class Feature:
             "distinct": self.distinct,
             "rank": self.rank,
             "atom_smoothing": self.atom_smoothing,
+            "through": self.through,
         }
 
     @classmethod
@@ -135,6 +141,7 @@ class Feature:
             config["distinct"],
             config["rank"],
             config["atom_smoothing"],
+            config.get("through"),
         )
 
 
@@ -157,6 +164,7 @@ class Request:
         form: of functions of distances, what `m` says of them.
         coding: of what multiplies a term, see `by_features`.
         curves: among how many functions of this basis the rows are divided.
+        through: value at which all functions are 0.
     """
 
     kind: str
@@ -172,6 +180,7 @@ class Request:
     form: tuple[float, ...] = ()
     coding: Any = None
     curves: int = 1
+    through: float | None = None
 
 
 class FeaturePool:
@@ -346,12 +355,16 @@ def _learn(
         orthogonalise,
         penalty=_penalty(basis),
         rows=len(values),
-        constraint=center_basis(means) if centred else None,
         null_dimension=max(_count_free(basis) - centred, 0),
     )
-    # Degrees of freedom are those of the rows; only the coordinates know of the ends.
-    orthogonal = diagonalise(gram)
-    coordinates = diagonalise(_with_ends(gram, basis, values)) if request.ends else orthogonal
+    zero = center_basis(means) if centred else None
+    # Degrees of freedom are those of the centred rows; only the coordinates know of ends and points.
+    orthogonal = coordinates = diagonalise(gram, constraint=zero)
+    if request.ends:
+        coordinates = diagonalise(_with_ends(gram, basis, values), constraint=zero)
+    if request.through is not None:
+        there = at_point(basis, request.through, spec)
+        coordinates = diagonalise(gram, constraint=center_basis(there))
     transform = coordinates.transform
     if basis.radial is not None:
         basis = make_distances(basis.kind, basis.radial.transformed(transform), basis.extrapolation)
@@ -369,8 +382,10 @@ def _learn(
     if request.atoms:
         assert not isinstance(request.atoms, str), "those that stand out are known"
         atoms = check_atoms(request.atoms, found, expression, spec)
-        feature = add_atoms(feature, atoms, found, counts, centred)
+        feature = add_atoms(feature, atoms, found, counts, centred and request.through is None)
         gram, means = _gram(feature.basis, found, counts)
+    if request.through is not None:
+        feature = without_value(feature, request.through)
     return feature, orthogonal, (means, gram / len(values))
 
 

@@ -148,6 +148,7 @@ class Learning:
             difference=difference,
             atoms=asked_atoms(kind, degree, options.get("atoms", DEFAULT_ATOMS)),
             curves=options.get(CURVES, 1),
+            through=options.get("pc"),
         )
 
     def own_smooth(self, feature: Expression) -> TermSpec | None:

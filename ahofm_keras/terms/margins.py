@@ -45,8 +45,8 @@ class Margin:
         quantiles: of a number, at `QUANTILES` even probabilities; empty for a category, of points
             `(QUANTILES, d)`, each coordinate by itself.
         frequencies: of the levels of a category; empty for a number.
-        mean: of the variable's functions `(m,)`; empty for a category, where they follow from the
-            frequencies.
+        mean: of the variable's functions `(m,)`, which readers take from them; 0 of those that go
+            through a point. Empty for a category, where they follow from the frequencies.
         covariance: of the functions, `(m, m)`.
     """
 
@@ -160,7 +160,11 @@ def learn_margins(
         for place, triple in enumerate(zip(variables, single, values, strict=True))
     }
     occupied = {}
-    together = {tuple(sorted(_variables_of(term, variables))) for term in terms}
+    together = {
+        tuple(sorted(_variables_of(term, variables)))
+        for term in terms
+        if term.features or term.parametric is None or not term.parametric.is_side_by_side
+    }
     for places in sorted(together):
         every = [axis for place in places for axis in axes[place]]
         for (first, own), (second, other) in combinations(every, 2):
@@ -180,6 +184,9 @@ def _learn_margin(variable: Variable, values: np.ndarray, moments: Mapping[int, 
         mean, covariance = _in_coordinates(variable.features[0].transform, *moments[variable.places[0]])
     else:
         mean, covariance = _moments(variable, values)
+    for place, feature in zip(variable.places, variable.features, strict=True):
+        if feature.through is not None:  # its functions are read as they are: 0 there, not on average
+            mean[variable.columns_of(place)] = 0.0
     return Margin(variable.label, quantiles, nothing, mean, covariance)
 
 

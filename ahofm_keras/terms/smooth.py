@@ -43,8 +43,9 @@ class SmoothTerm(Term):
     @classmethod
     def learn(cls, spec: TermSpec, learning: Learning) -> SmoothTerm:
         feature, options = spec.features[0], spec.options
-        if "shape" in options and learning.is_category(feature):
-            raise spec.error(f"`shape` has no meaning for the category `{feature}`.")
+        unused = [option for option in ("shape", "pc") if option in options]
+        if unused and learning.is_category(feature):
+            raise spec.error(f"`{unused[0]}` has no meaning for the category `{feature}`.")
         advice = f'write `s({feature}, bs="re")` or `{feature}`'
         learning.check_category(spec, feature, options, advice)
         # A given lambda is that of a penalty that other software can be given.

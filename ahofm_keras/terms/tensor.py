@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from ahofm_keras.formula import TermCall, TermSpec
 from ahofm_keras.formula.margins import margin_option, said_of_margin
-from ahofm_keras.formula.options import DISTANCES, calls_of
+from ahofm_keras.formula.options import DISTANCES, LINEAR, calls_of
 from ahofm_keras.layers import TensorProduct
 from ahofm_keras.tensors import count_products, margin_blocks, split_tensor, tensor_shape
 from ahofm_keras.terms.base import Tensor, Term, register_term
@@ -63,6 +63,8 @@ class TensorTerm(Term):
         smoothing = []
         for margin, (place, df) in enumerate(zip(places, margin_degrees(spec), strict=True)):
             given = margin_option(options, "sp", margin)
+            if given is None and learning.pool.features[place].basis.kind == LINEAR:
+                given = 0.0  # a slope is not held, as those of linear terms
             if given is None:
                 sized = margin_option(options, "k", margin) is not None
                 default = default_margin_df(count, spec.features[margin])
@@ -171,6 +173,8 @@ def _margin_request(spec: TermSpec, margin: int, learning: Learning) -> Request:
     size, reach = margin_option(spec.options, "k", margin), learning.reach[feature, True]
     if feature.is_point or bs in DISTANCES:
         return Request(bs or "tp", size, reach, margins=len(spec.features))
+    if bs == LINEAR:
+        return Request(LINEAR)
     (kind, degree, difference), margins = basis_form(bs, m), len(spec.features)
     # A circle has no ends. Given lambdas are those of a penalty that other software can be given.
     ends = kind == "ps" and "sp" not in spec.options

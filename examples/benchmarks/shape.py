@@ -1,6 +1,6 @@
 """Are rising smooths nearer to a rising truth than free ones, and do their bands cover it?
 
-    python examples/benchmarks/shape.py             # 20 simulations of six truths: three minutes
+    python examples/benchmarks/shape.py             # 20 simulations of six truths: four minutes
     python examples/benchmarks/shape.py --seeds 2 --sizes 100
 
 Six functions that rise from 0 to 1, of one feature with even rows, in noise; `s(x, shape="increasing")`

@@ -74,6 +74,22 @@ def test_shares_stay_between_0_and_1(tell) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:The predictors of .* leave the range")
+def test_trays_of_few_seeds_are_less_sure(tell) -> None:
+    found, text = tell("seeds")
+    assert found["normal model of shares"] > 0.1
+    assert found["binomial"] < 0.06
+    assert "Nothing speaks against it." in text
+
+
+@pytest.mark.filterwarnings("ignore:The predictors of .* leave the range")
+def test_pumps_that_still_run_count(tell) -> None:
+    found, text = tell("pumps")
+    assert found["and the pair"] < 0.7 * found["main effects"]
+    assert found["failures alone"] > 0.1
+    assert "hot, high load" in text
+
+
+@pytest.mark.filterwarnings("ignore:The predictors of .* leave the range")
 def test_forecasts_of_readmission_beat_the_mean_and_hospitals_are_shrunk(tell) -> None:
     found, text = tell("hospitals")
     assert found["brier"] < 0.9 * found["same"]

@@ -199,7 +199,7 @@ TERMS: list[Row] = [
 OPTIONS: list[Row] = [
     ("y ~ s(x, foo=3)",
      "         ^^^^^",
-     "Unknown argument `foo` of `s()`. Known: `atoms`, `bs`, `by`, `df`, `id`, `k`, `knots`, `m`, `reference`, "
+     "Unknown argument `foo` of `s()`. Known: `atoms`, `bs`, `by`, `df`, `id`, `k`, `knots`, `m`, `pc`, `reference`, "
      "`shape`, `sp`."),
     ("y ~ afm(x, z, D=3)",
      "              ^^^",
@@ -305,7 +305,7 @@ OPTIONS: list[Row] = [
      "`k` stands twice in `s()`."),
     ("y ~ s(x, ｋ=5)",
      "         ^^^",
-     "Unknown argument `ｋ` of `s()`. Known: `atoms`, `bs`, `by`, `df`, `id`, `k`, `knots`, `m`, `reference`, "
+     "Unknown argument `ｋ` of `s()`. Known: `atoms`, `bs`, `by`, `df`, `id`, `k`, `knots`, `m`, `pc`, `reference`, "
      "`shape`, `sp`."),
     ("y ~ s(x, df=1e999)",
      "         ^^^^^^^^",

@@ -272,6 +272,7 @@ def test_a_product_falls_apart_into_place_time_and_both() -> None:
         ('y ~ s(lon, lat, bs="gp", m=(6, 1))', "the number of a correlation function"),
         ("y ~ s(lon, lat, atoms=[1])", "`atoms` has no meaning for functions of distances"),
         ('y ~ s(lon, lat, shape="increasing")', "they have no direction"),
+        ("y ~ s(lon, lat, pc=3)", "`pc` has no meaning for functions of distances"),
         ("y ~ te(lon, lat, up, d=(2, 2))", "says that there are 4 features"),
         ("y ~ te(lon, lat, d=2)", "the number of features of each margin"),
         ('y ~ ahofm(lon, lat, bs="tp")', "must be one of 'ps'"),

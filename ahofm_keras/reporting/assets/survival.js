@@ -21,7 +21,7 @@ function corners(values, end = survival.last) {
 
 /** An empty figure of chances over time. */
 const survivalFigure = (target, height) => makeFigure({
-  x: [0, survival.last], y: [-0.02, 1.02], height, xLabel: contents.observed, yLabel: "Chance of no event until then",
+  x: [0, survival.last], y: [-0.02, 1.02], height, xLabel: contents.observed, yLabel: "Share without event",
   width: byId(target).clientWidth,
 });
 
