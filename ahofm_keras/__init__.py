@@ -32,7 +32,17 @@ if TYPE_CHECKING:
     from ahofm_keras.diagnostics import Check, check
     from ahofm_keras.families import register_family
     from ahofm_keras.formula import parse_formula
-    from ahofm_keras.model import AdditiveModel, afm, ahofm, fit, fm, gam, hofm, load_model
+    from ahofm_keras.model import (
+        AdditiveModel,
+        afm,
+        ahofm,
+        fit,
+        fm,
+        gam,
+        hofm,
+        load_model,
+        nam,
+    )
     from ahofm_keras.plotting import plot, plot_survival
     from ahofm_keras.refinement import refine
     from ahofm_keras.reporting import report
@@ -72,6 +82,7 @@ __all__ = [
     "interactions",
     "load_model",
     "log_score",
+    "nam",
     "parse_formula",
     "plot",
     "plot_survival",
@@ -92,7 +103,7 @@ _NAMES = {
     "diagnostics": ("Check", "check"),
     "families": ("register_family",),
     "formula": ("parse_formula",),
-    "model": ("AdditiveModel", "afm", "ahofm", "fit", "fm", "gam", "hofm", "load_model"),
+    "model": ("AdditiveModel", "afm", "ahofm", "fit", "fm", "gam", "hofm", "load_model", "nam"),
     "plotting": ("plot", "plot_survival"),
     "refinement": ("refine",),
     "reporting": ("report",),

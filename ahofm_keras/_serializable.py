@@ -14,9 +14,10 @@ from typing import Any
 
 PACKAGE = "ahofm_keras"
 CLASSES = (
-    "AdditiveModel", "BasisExpansion", "ClassLabel", "Deviance", "FactorStart", "FactorizedInteraction",
-    "HalfDeviance", "Linear", "MeanResponse", "Offset", "ParametricColumns", "Positions", "Posterior",
-    "Predictor", "QuadraticPenalty", "RangeLimit", "Response", "Smooth", "TensorProduct",
+    "AdditiveModel", "BasisExpansion", "BlockColumns", "ClassLabel", "Deviance", "FactorStart",
+    "FactorizedInteraction", "HalfDeviance", "Linear", "MeanResponse", "NetInput", "NonNegative",
+    "Offset", "OrthogonalComplement", "ParametricColumns", "Positions", "Posterior", "Predictor",
+    "QuadraticPenalty", "RangeLimit", "Response", "Scaled", "ShapedSmooth", "Smooth", "TensorProduct",
 )  # fmt: skip
 
 

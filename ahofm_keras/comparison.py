@@ -143,8 +143,8 @@ def compare(*models: AdditiveModel, data: Any = None, names: Sequence[str] | Non
     lacking = [f"`{label}`" for label in frame.index[frame["aic"].isna()]]
     if lacking:
         notes.append(
-            f"no AIC of {', '.join(lacking)}: only a fit to rows in memory, with the family's own loss, "
-            "leaves degrees of freedom and a likelihood."
+            f"no AIC of {', '.join(lacking)}: only a fit to rows in memory, with the family's own loss "
+            "and without networks, leaves degrees of freedom and a likelihood."
         )
     return Comparison(frame, tuple(notes))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 import tensorflow as tf
 
+from ahofm_keras.arrays import is_array_column, read_array
 from ahofm_keras.errors import DataError, did_you_mean, warn
 
-NUMBER, TEXT, BOOLEAN = "number", "text", "boolean"
+NUMBER, TEXT, BOOLEAN, ARRAY = "number", "text", "boolean", "array"
 # Stands for a column where a model reads none (`y ~ 1`): all that it says is how many rows there are.
 ROWS = "(rows)"
 
@@ -85,17 +86,24 @@ def _way_out(data: Any) -> str:
     return f" Pass {way}." if way else ""
 
 
-def read_columns(data: Any, names: Iterable[str], kinds: Mapping[str, str] | None = None) -> Columns:
+def read_columns(
+    data: Any,
+    names: Iterable[str],
+    kinds: Mapping[str, str] | None = None,
+    arrays: Collection[str] = (),
+) -> Columns:
     """The named columns as arrays of one length, checked.
 
     Args:
         data: data frame or dict of arrays; scalars are repeated, a dict of scalars is one row.
         names: columns to read; others are left alone.
-        kinds: what each column was in training (`"number"`, `"text"` or `"boolean"`); without it the
-            kind follows from the column.
+        kinds: what each column was in training (`"number"`, `"text"`, `"boolean"` or `"array"`);
+            without it the kind follows from the column.
+        arrays: names of the columns whose rows may be arrays.
 
     Returns:
-        Numbers as float64, texts as object arrays of `str`, booleans as bool.
+        Numbers as float64, texts as object arrays of `str`, booleans as bool, arrays `(n, ...)` as
+        float32 where that is exact.
 
     Raises:
         DataError: a missing column, missing or infinite values, a kind that does not fit, no rows,
@@ -109,6 +117,9 @@ def read_columns(data: Any, names: Iterable[str], kinds: Mapping[str, str] | Non
             columns[name] = np.zeros(_count_rows(data))
             continue
         values = _find_column(data, keys, name)
+        if kinds.get(name) == ARRAY or (name in arrays and is_array_column(values)):
+            columns[name] = read_array(values, name)
+            continue
         numbers = _finite_floats(values) if kinds.get(name, NUMBER) == NUMBER else None
         if numbers is None:
             numbers = _clean_column(_as_series(values, name), name, kinds.get(name))
@@ -121,7 +132,7 @@ def _count_rows(data: Any) -> int:
     if isinstance(data, pd.DataFrame):
         rows = len(data)
     else:
-        rows = max((np.size(values) for values in data.values()), default=0)
+        rows = max((len(values) if np.ndim(values) else 1 for values in data.values()), default=0)
     if not rows:
         raise DataError("The data has no rows.")
     return rows
@@ -152,6 +163,19 @@ def read_levels(data: Any, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
     return found
 
 
+def ordered_columns(data: Any, names: Iterable[str]) -> set[str]:
+    """Columns that are a pandas Categorical whose order means something."""
+    keys = _keys_by_name(data)
+    dtypes = {
+        name: _as_series(_find_column(data, keys, name), name).dtype for name in names if name != ROWS
+    }
+    return {
+        name
+        for name, dtype in dtypes.items()
+        if isinstance(dtype, pd.CategoricalDtype) and dtype.ordered
+    }
+
+
 def read_labels(data: Any, name: str) -> pd.Series:
     """A column as it stands, checked: labels of classes keep their type and order.
 
@@ -168,7 +192,9 @@ def read_labels(data: Any, name: str) -> pd.Series:
 
 
 def kind_of(values: np.ndarray) -> str:
-    """`"number"`, `"text"` or `"boolean"`, of an array made by `read_columns`."""
+    """`"number"`, `"text"`, `"boolean"` or `"array"`, of an array made by `read_columns`."""
+    if values.ndim > 1:
+        return ARRAY
     return {"f": NUMBER, "b": BOOLEAN}.get(values.dtype.kind, TEXT)
 
 
@@ -217,7 +243,10 @@ def _as_series(values: Any, name: str) -> pd.Series:
     except ValueError:
         raise DataError(f"Column `{name}` must have one dimension; its rows differ in length.") from None
     if array.ndim > 1:
-        raise DataError(f"Column `{name}` must have one dimension, has {array.ndim}.")
+        raise DataError(
+            f"Column `{name}` must have one dimension, has {array.ndim}. Arrays stand in `deep()`, by "
+            "their bare name."
+        )
     return pd.Series(np.atleast_1d(array))
 
 

@@ -113,6 +113,7 @@ def refine(
         extrapolation=whole.extrapolation,
         seed=whole.seed,
         name=whole.name,
+        nets=whole.networks_by_name(),
     )
     if whole.own_compile:
         refined.compile_from_config({**whole.get_compile_config(), "own_compile": True})

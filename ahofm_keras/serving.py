@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import keras
 import tensorflow as tf
+
+# Letters that are no letter with an accent.
+_WRITTEN = {
+    "ß": "ss",
+    "æ": "ae",
+    "Æ": "Ae",
+    "ø": "o",
+    "Ø": "O",
+    "œ": "oe",
+    "ł": "l",
+    "Ł": "L",
+    "đ": "d",
+    "ı": "i",
+}
 
 
 def export_saved_model(
@@ -25,7 +42,7 @@ def export_saved_model(
     """
     names = serving_names(inputs)
     signature = {
-        names[column]: tf.TensorSpec((None,), tensor.dtype, name=names[column])
+        names[column]: tf.TensorSpec(tensor.shape, tensor.dtype, name=names[column])
         for column, tensor in inputs.items()
     }
     archive = keras.export.ExportArchive()
@@ -51,15 +68,34 @@ def _endpoint(model: keras.Model, given: Mapping[str, str]) -> Any:
 def serving_names(names: Iterable[str]) -> dict[str, str]:
     """Names as signatures allow them: letters, digits and `_` of ASCII, each once.
 
+    Accents are left out, letters of other scripts become their numbers. Where several names would become
+    the same one, all but one that was allowed as it stands get a number that depends on nothing but the
+    name itself: neither on the order nor on what else there is.
+
     Example:
-        >>> serving_names(["x1", "km/h", "s(x1)"])
-        {'x1': 'x1', 'km/h': 'km_h', 's(x1)': 's_x1'}
+        >>> serving_names(["x1", "km/h", "s(x1)", "größe", "年"])
+        {'x1': 'x1', 'km/h': 'km_h', 's(x1)': 's_x1', 'größe': 'grosse', '年': 'u5e74'}
+        >>> serving_names(["a b", "a/b", "a_b"])
+        {'a b': 'a_b_806c5cd3', 'a/b': 'a_b_07f4401c', 'a_b': 'a_b'}
     """
-    safe: dict[str, str] = {}
-    for name in names:
-        stem = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "column"
-        stem = f"_{stem}" if stem[0].isdigit() else stem
-        while stem in safe.values():
-            stem += "_"
-        safe[name] = stem
-    return safe
+    stems = {name: _stem(name) for name in names}
+    count = Counter(stems.values())
+    found = {name: stem for name, stem in stems.items() if stem == name or count[stem] == 1}
+    for name, stem in stems.items():
+        if name not in found:
+            own = f"{stem}_{crc32(name.encode()):08x}"
+            while own in found.values():
+                own += "_"
+            found[name] = own
+    return {name: found[name] for name in stems}
+
+
+def _stem(name: str) -> str:
+    letters = unicodedata.normalize("NFKD", "".join(_WRITTEN.get(own, own) for own in name))
+    plain = "".join(_plain(own) for own in letters if not unicodedata.combining(own))
+    stem = re.sub(r"\W+", "_", plain, flags=re.ASCII).strip("_") or "column"
+    return f"_{stem}" if stem[0].isdigit() else stem
+
+
+def _plain(letter: str) -> str:
+    return letter if letter.isascii() or not letter.isalnum() else f"u{ord(letter):x}"

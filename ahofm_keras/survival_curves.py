@@ -98,7 +98,15 @@ def concordance(model: AdditiveModel, data: Any = None, y: Any = None) -> float:
         response, data = sample.y, sample.columns
     else:
         response = response_of(data, y, model.response, model.family)
-    eta = np.asarray(model.predict(data, type="link"))
+    return share_in_order(response, np.asarray(model.predict(data, type="link")))
+
+
+def share_in_order(response: np.ndarray, eta: np.ndarray) -> float:
+    """Harrell's index of censored times and predictors.
+
+    Raises:
+        DataError: no pair that counts.
+    """
     events = np.flatnonzero(response[:, EVENT] > 0)
     right = pairs = 0.0
     for some in np.array_split(events, max(1, len(events) * len(eta) // _PAIRS)):

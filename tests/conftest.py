@@ -23,7 +23,7 @@ docs/test_docs.py examples/test_gallery.py examples/test_kinds.py examples/test_
 examples/test_noise.py examples/test_pairs.py examples/test_paper.py examples/test_rank.py
 families/test_glm.py families/test_own_family.py formula/test_fuzz.py formula/test_limits.py
 formula/test_patsy.py model/test_again.py model/test_averaging.py model/test_callbacks.py
-model/test_closed_form.py model/test_conformal.py model/test_damaged_files.py
+model/test_closed_form.py model/test_conformal.py model/test_damaged_files.py model/test_deep.py
 model/test_default_starts.py model/test_evaluate.py model/test_fit.py model/test_fixed_shape.py
 model/test_intercept_only.py model/test_intervals.py model/test_missing_served.py
 model/test_new_levels.py model/test_odd_input.py model/test_predict.py model/test_properties.py

@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from ahofm_keras.decomposition.curves_by import curve_values, slope_values
 from ahofm_keras.decomposition.grids import make_axis, near_data, read_at, with_jumps
 from ahofm_keras.decomposition.names import check_count, check_order, find_subset, name_parameter
+from ahofm_keras.decomposition.network_curves import network_curves
 from ahofm_keras.decomposition.parts import NOTHING, Parts
 from ahofm_keras.decomposition.purify import Purification, purify_parts
 from ahofm_keras.decomposition.ranking import over
@@ -45,6 +47,7 @@ class Effect:
         atoms: of one feature, the effect at the values that have a function of their own, beside which
             an even grid stands; None where there are none.
         parameter: of the family, whose predictor it is a part of; None of a model with one predictor.
+        by: the category that it is a curve per level of, or the number whose slope it is; else None.
     """
 
     label: str
@@ -58,6 +61,12 @@ class Effect:
     purified: bool = False
     atoms: Effect | None = None
     parameter: str | None = None
+    by: str | None = None
+
+    @property
+    def slope_of(self) -> str | None:
+        """The number whose slope it is, in units of the link per unit of the number; else None."""
+        return None if self.by in self.features else self.by
 
     @property
     def order(self) -> int:
@@ -99,8 +108,12 @@ def effect(
     purify: bool = False,
     data: Any = None,
     parameter: str | None = None,
+    by: str | None = None,
 ) -> Effect:
     """The effect of one feature, a pair, a triple...
+
+    With `by=` it is a curve per level of a category, or the slope of a number as a function of the
+    features: what `s(x, by=g)`, `s(x, g, bs="fs")` and `s(x, by=z)` are read for.
 
     Args:
         model: fitted.
@@ -112,12 +125,18 @@ def effect(
         data: rows to purify on, by default those of the fit.
         parameter: of the family whose predictor is read, by default the first; only models with several
             predictors have a choice.
+        by: a category, whose levels have a curve each: the part of the features and that of them and the
+            category together, without that of the category alone. Or a number that is linear in the
+            model, whose slope it is.
 
     Raises:
         DataError: an unknown feature, more features than the model's highest order, values that are not
-            finite or no levels.
+            finite or no levels; a slope of a number that is not linear.
     """
     parts = Parts(model, parameter)
+    if by is not None:
+        check_by(by, features, purify)
+        return _effect_by(parts, find_subset(parts, (*features, by)), points, at or {})
     subset = find_subset(parts, features)
     check_count("points", points, 2)
     given = read_at(parts, subset, at or {})
@@ -137,6 +156,8 @@ def effects(
 ) -> list[Effect]:
     """Effects of all features and, strongest first, of all pairs that have one.
 
+    Effects of networks of one column, `deep(x, net="net")`, stand after those of features.
+
     Args:
         model: fitted.
         order: only those of this order, e.g. 3 for triples.
@@ -148,11 +169,12 @@ def effects(
             predictors have a choice.
     """
     parts = Parts(model, parameter)
-    if order is not None:
+    if order is not None and not (order == 1 and parts.opaque):
         check_order(parts, order)
     check_count("top", top, 1)
     check_count("points", points, 2)
-    orders = [order] if order is not None else [1, 2][: parts.largest_order]
+    highest = max(parts.largest_order, int(bool(parts.opaque)))
+    orders = [order] if order is not None else [1, 2][:highest]
     purification = purify_parts(parts, data, least=min(orders, default=1)) if purify else None
     maker = _Maker(parts, points, purification)
     found = []
@@ -160,7 +182,46 @@ def effects(
         ranked = maker.ranked(size)
         chosen = sorted(ranked) if size == 1 else list(ranked)[:top]
         found += [maker.make(subset, ranked[subset]) for subset in chosen]
+        found += maker.networks() if size == 1 else []
     return found
+
+
+def check_by(by: str, features: tuple[str, ...], purify: bool) -> None:
+    """Raise where `by` stands alone or beside what it does not go with."""
+    if not features:
+        raise DataError(
+            f'Name the features whose effect it is by `{by}`, e.g. `effect(model, "x", by="g")`.'
+        )
+    if purify:
+        raise DataError("`purify` moves parts to smaller ones, which `by` adds up: use one of the two.")
+
+
+def _effect_by(parts: Parts, subset: Subset, points: int | None, at: Mapping[str, Any]) -> Effect:
+    """The curves, or the slope, by the last variable of a subset."""
+    *others, by = subset
+    own, is_category = tuple(others), parts.variables[by].is_category
+    shown = subset if is_category else own
+    given = read_at(parts, shown, at)
+    count = points or _POINTS.get(len(own), _MANY_POINTS)
+    grid = tuple(
+        given[v] if v in given else make_axis(parts.variables[v], parts.margins.single[v], count)
+        for v in shown
+    )
+    values = (curve_values if is_category else slope_values)(parts, own, by, grid)
+    subsets = [own, subset] if is_category else [(by,), subset]
+    share = sum(parts.variance(one) for one in subsets if parts.has(one))
+    variables = [parts.variables[v] for v in shown]
+    return Effect(
+        f"{parts.label(own)} by {parts.variables[by].label}",
+        tuple(variable.label for variable in variables),
+        grid,
+        *values,
+        float(over(np.array(share), parts.total_variance)),
+        near_data(parts, shown, grid),
+        tuple(variable.is_category for variable in variables),
+        parameter=parts.parameter,
+        by=parts.variables[by].label,
+    )
 
 
 class _Maker:
@@ -229,6 +290,16 @@ class _Maker:
             None if heaped else self._atoms(subset, share),
             parts.parameter,
         )
+
+    def networks(self) -> list[Effect]:
+        """The effects of networks of one column, which have no standard errors."""
+        return [
+            Effect(
+                own.label, (own.feature,), (own.grid,), own.fit, None, own.share, None,
+                (own.is_category,), parameter=self.parts.parameter,
+            )
+            for own in network_curves(self.parts, self.points)
+        ]  # fmt: skip
 
     def _atoms(self, subset: Subset, share: float) -> Effect | None:
         """The effect of one variable at its atoms, if it has any."""

@@ -11,7 +11,7 @@ import pandas as pd
 
 from ahofm_keras.decomposition.names import check_count
 from ahofm_keras.decomposition.parts import Parts
-from ahofm_keras.decomposition.read_rows import functions_on
+from ahofm_keras.decomposition.read_rows import functions_on, opaque_on
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.transforms import evaluate_expression
@@ -52,7 +52,9 @@ class Explanation:
         return f"{self.response_label}: predicted {self.response:.5g} (link {self.link:.5g})"
 
     def __str__(self) -> str:
-        shown = self.table.assign(contribution=self.table["contribution"].map("{:+.4g}".format))
+        own = self.table["contribution"]
+        own = own.where(own.abs() > _NOTHING * own.abs().max(), 0.0)
+        shown = self.table.assign(contribution=own.map("{:+.4g}".format))
         return f"{self.headline}\n{shown.to_string(index=False)}"
 
     def _repr_html_(self) -> str:
@@ -61,7 +63,7 @@ class Explanation:
 
 
 def explain(model: AdditiveModel, row: Any, top: int = 5, parameter: str | None = None) -> Explanation:
-    """Take one prediction apart: intercept, main effects, the largest interactions, the rest.
+    """Take one prediction apart: intercept, main effects, the largest interactions, the rest, networks.
 
     Args:
         model: fitted.
@@ -89,6 +91,7 @@ def explain(model: AdditiveModel, row: Any, top: int = 5, parameter: str | None 
     for (variable,), own in zip(main, parts.evaluate_many(main, functions)[:, 0], strict=True):
         lines.append((parts.label([variable]), values[variable], 1, float(own)))
     lines += _interaction_lines(parts, functions, values, top)
+    lines += [(label, "", 0, float(own[0])) for label, own in opaque_on(parts, columns).items()]
     limit = float(parts.limit(functions)[0])
     if abs(limit) > _NOTHING * np.sqrt(parts.total_variance):
         lines.append((HELD, "", 0, limit))

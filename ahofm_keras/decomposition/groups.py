@@ -6,6 +6,7 @@ import numpy as np
 
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.terms import Group, GroupReader, Variable
+from ahofm_keras.terms.groups import Opaque
 
 
 def places_by_group(model: AdditiveModel, group: Group) -> list[np.ndarray]:
@@ -18,9 +19,11 @@ def places_by_group(model: AdditiveModel, group: Group) -> list[np.ndarray]:
     return [everything[number == own] for own in np.unique(number)]
 
 
-def read_groups(model: AdditiveModel, variables: list[Variable]) -> tuple[float, list[Group]]:
-    """The link without the offset: a constant, and groups that add up to the rest."""
+def read_groups(
+    model: AdditiveModel, variables: list[Variable]
+) -> tuple[float, list[Group], list[Opaque]]:
+    """The link without the offset: a constant, and groups and opaque terms that add up to the rest."""
     reader = GroupReader(model, variables)
     for term in model.design.only.terms:
         term.add_groups(reader)
-    return reader.constant, reader.groups
+    return reader.constant, reader.groups, reader.opaque

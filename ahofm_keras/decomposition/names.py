@@ -93,11 +93,20 @@ def name_parameter(table: Any, parameter: str | None) -> Any:
 def check_order(parts: Parts, order: Any) -> None:
     """Raise where the model has no products of that many functions."""
     check_count("order", order, 1, none=False)
-    if order > parts.largest_order:
+    if order <= parts.largest_order:
+        return
+    if parts.parameter is None:
         raise DataError(
             f"The model has no interactions of order {order}: its highest order is "
             f"{parts.largest_order}."
         )
+    whole = parts.model.whole()
+    having = [n for n in whole.design.predictors if Parts(whole, n).largest_order >= order]
+    others = f" With `parameter=` those of {_listed(having)} are read." if having else ""
+    raise DataError(
+        f"The predictor of `{parts.parameter}` has no interactions of order {order}: its highest order "
+        f"is {parts.largest_order}.{others}"
+    )
 
 
 def check_count(name: str, value: Any, least: int, none: bool = True) -> None:

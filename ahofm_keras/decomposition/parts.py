@@ -3,7 +3,8 @@
 Every term is a sum of products of functions of single variables. Where each function is split into its
 mean over the training margin and the rest, the products fall apart into parts that have mean zero along
 each of their variables and are uncorrelated under the product of the margins. This is exact: the
-constant and all parts add up to the link, but where its limit acts (`Parts.limit`).
+constant and all parts add up to the link, but where its limit acts (`Parts.limit`) and for terms that
+are no such products (`Parts.opaque`).
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class Parts:
         means: of the functions of each variable, `(m,)`.
         covariances: of the functions of each variable, `(m, m)`.
         groups: products of functions, by term and order.
+        opaque: terms that are no such products, less their means; see `read_rows.opaque_on`.
         raw_constant: the link where all of them are 0, without the offset.
     """
 
@@ -65,7 +67,7 @@ class Parts:
         moments = [_moments(v, m) for v, m in zip(self.variables, self.margins.single, strict=True)]
         self.means = [mean for mean, _ in moments]
         self.covariances = [covariance for _, covariance in moments]
-        self.raw_constant, self.groups = read_groups(model, self.variables)
+        self.raw_constant, self.groups, self.opaque = read_groups(model, self.variables)
 
     # Subsets --------------------------------------------------------------------------------------
 
@@ -238,7 +240,7 @@ class Parts:
         return total
 
     def link(self, functions: Sequence[np.ndarray]) -> np.ndarray:
-        """The link without the offset at rows, from the functions of all variables."""
+        """The link without the offset and opaque terms at rows, from functions of all variables."""
         held, free = self._sums(functions)
         return self.raw_constant + free + np.clip(held, *self.model.held_range)
 
@@ -273,8 +275,12 @@ class Parts:
 
     @property
     def total_variance(self) -> float:
-        """Variance of the link over the product of the margins."""
-        return sum(self.variance_by_order.values())
+        """Variance of the link over the product of the margins, and of opaque terms over the rows.
+
+        0 where all terms were switched off.
+        """
+        total = sum(self.variance_by_order.values()) + sum(own.variance for own in self.opaque)
+        return total if total > NOTHING * self.model.scale**2 else 0.0
 
 
 def readable(model: Any, parameter: str | None = None) -> Any:

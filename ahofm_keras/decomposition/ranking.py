@@ -76,9 +76,10 @@ def shares(model: AdditiveModel, data: Any = None, parameter: str | None = None)
             predictors have a choice.
 
     Returns:
-        One row per order, and two for covariances, with `part`, `subsets` (how many have a share),
-        `share` and `share_rows`. Under the product of the training margins parts are uncorrelated, so
-        the shares of the orders sum to 1. Over rows the variances of all parts need not, because
+        One row per order and per network, and two for covariances, with `part`, `subsets` (how many have
+        a share), `share` and `share_rows`. Under the product of the training margins parts are
+        uncorrelated, so the shares of the orders sum to 1, with those of networks, whose variance is
+        that over the training rows. Over rows the variances of all parts need not, because
         features are correlated: `share_rows` of an order is the sum over its parts of their variances,
         over that of the link without its offset, and what is missing to 1 are the covariances of parts
         of one order, and those of different orders.
@@ -86,17 +87,22 @@ def shares(model: AdditiveModel, data: Any = None, parameter: str | None = None)
     parts = Parts(model, parameter)
     total = parts.total_variance
     by_order = {order: parts.subsets(order) for order in range(1, parts.largest_order + 1)}
-    frame = pd.DataFrame({"part": [*(f"order {order}" for order in by_order), WITHIN, BETWEEN]})
+    networks = {own.label: own.variance for own in parts.opaque}
+    named = [*(f"order {order}" for order in by_order), *networks]
+    frame = pd.DataFrame({"part": [*named, WITHIN, BETWEEN]})
     name_parameter(frame, parts.parameter)
     counts = [int(np.sum(parts.variances(s) > NOTHING * total)) for s in by_order.values()]
-    frame["subsets"] = [*counts, 0, 0]
-    frame["share"] = [*(float(over(v, total)) for v in parts.variance_by_order.values()), 0.0, 0.0]
+    frame["subsets"] = [*counts, *[1] * len(networks), 0, 0]
+    found = [*parts.variance_by_order.values(), *networks.values()]
+    frame["share"] = [*(float(over(v, total)) for v in found), 0.0, 0.0]
     most = rows_for(max(map(len, by_order.values()), default=0))
-    rows = read_rows(parts, data, most) if by_order else None
+    rows = read_rows(parts, data, most) if named else None
     if rows is None:
         frame["share_rows"] = np.nan
         return frame
-    own, sums = zip(*(row_variances(parts, subsets, rows) for subsets in by_order.values()), strict=True)
+    each = [row_variances(parts, subsets, rows) for subsets in by_order.values()]
+    each += [(rows.variances(own[None]), own) for own in rows.opaque.values()]
+    own, sums = zip(*each, strict=True)
     variances = [float(found.sum()) for found in own]
     joint = float(rows.variances(np.stack(sums)).sum())
     link = float(rows.variances(np.sum(sums, axis=0)))
@@ -124,5 +130,5 @@ def _share_over_rows(parts: Parts, subsets: np.ndarray, data: Any) -> np.ndarray
     if rows is None:
         return np.nan
     found, _ = row_variances(parts, subsets, rows)
-    share = over(found, float(rows.variances(parts.link(rows.functions))))
+    share = over(found, float(rows.variances(rows.link(parts))))
     return np.where(share > NOTHING, share, 0.0)

@@ -30,10 +30,16 @@ class ReadRows:
     Args:
         functions: `(m, n)` of each variable.
         weight: of each row `(n,)`, with the sum 1.
+        opaque: what opaque terms add there `(n,)`, by label.
     """
 
     functions: list[np.ndarray]
     weight: np.ndarray
+    opaque: dict[str, np.ndarray]
+
+    def link(self, parts: Parts) -> np.ndarray:
+        """The link without the offset at the rows."""
+        return parts.link(self.functions) + sum(self.opaque.values(), 0.0)
 
     def variances(self, values: np.ndarray) -> np.ndarray:
         """Variances over the rows of values `(..., n)`."""
@@ -74,7 +80,8 @@ def read_rows(parts: Parts, data: Any, most: int, purpose: str | None = None) ->
     counted = np.flatnonzero(weight)
     chosen = counted[np.linspace(0, len(counted) - 1, min(len(counted), most)).round().astype(int)]
     columns = {name: values[chosen] for name, values in columns.items()}
-    return ReadRows(functions_on(parts, columns), weight[chosen] / weight[chosen].sum())
+    weight = weight[chosen] / weight[chosen].sum()
+    return ReadRows(functions_on(parts, columns), weight, opaque_on(parts, columns))
 
 
 def functions_on(parts: Parts, columns: Columns) -> list[np.ndarray]:
@@ -84,6 +91,14 @@ def functions_on(parts: Parts, columns: Columns) -> list[np.ndarray]:
         values = np.asarray(evaluate_expression(variable.expression, columns))
         found.append(variable.functions(values))
     return found
+
+
+def opaque_on(parts: Parts, columns: Columns) -> dict[str, np.ndarray]:
+    """What opaque terms add at rows less their means, `(n,)` each, in units of the link, by label."""
+    if not parts.opaque:
+        return {}
+    terms = parts.model.predict(dict(columns), type="terms")
+    return {own.label: terms[own.label].to_numpy() - own.mean for own in parts.opaque}
 
 
 def row_variances(parts: Parts, subsets: np.ndarray, rows: ReadRows) -> tuple[np.ndarray, np.ndarray]:

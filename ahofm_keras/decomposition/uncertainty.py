@@ -56,8 +56,22 @@ class Uncertainty:
     def _linear_variance(self, subset: Subset, functions: Sequence[np.ndarray]) -> np.ndarray:
         shape = [own.shape[1] for own in functions]
         places, rows = self.linear_rows(subset, functions)
+        return self._variance_of(places, rows).reshape(shape)
+
+    def _variance_of(self, places: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Of sums of coefficients, in the model's scale."""
         root = self.linear_root[places]
-        return np.einsum("kn,kn->n", rows, (root @ root.T) @ rows).reshape(shape)
+        found: np.ndarray = np.einsum("kn,kn->n", rows, (root @ root.T) @ rows)
+        return found
+
+    def variance_of_rows(self, places: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Variances of sums of coefficients of the linear block, in units of the link, `(n,)`.
+
+        Args:
+            places: of the coefficients, `(k,)`; one may stand there several times.
+            rows: what each is multiplied with, `(k, n)`.
+        """
+        return np.asarray(self.model.scale**2 * self._variance_of(places, rows))
 
     def linear_rows(
         self, subset: Subset, functions: Sequence[np.ndarray]

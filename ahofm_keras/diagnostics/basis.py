@@ -12,7 +12,7 @@ from ahofm_keras.diagnostics.checked_rows import CheckedRows
 from ahofm_keras.diagnostics.neighbours import find_neighbours, surface_test
 from ahofm_keras.draws import generator
 from ahofm_keras.model import AdditiveModel
-from ahofm_keras.terms import Span, Term, Variable
+from ahofm_keras.terms import Term, Variable
 from ahofm_keras.transforms import evaluate_expression, quote_column
 
 # Those of mgcv's `k.check`.
@@ -31,7 +31,8 @@ _COLUMNS = ["basis", "terms", "k", "k'", "edf", "k_index", "p_value", "ok", "ver
 class _Use:
     """A basis and the terms that use it; of tensor products that alone do, all variables of each.
 
-    `chosen` says whether the fit chose the smoothing, or took it as it was given.
+    `chosen` says whether the fit chose the smoothing, or took it as it was given; `shape` is that in
+    which a smooth is held.
     """
 
     variable: Variable
@@ -43,6 +44,7 @@ class _Use:
     distinct: int | None = None
     surfaces: tuple[tuple[Variable, ...], ...] = ()
     chosen: bool = True
+    shape: str = ""
 
     @property
     def along(self) -> str:
@@ -129,18 +131,22 @@ def _find_uses(model: AdditiveModel) -> list[_Use]:
     by_fit = result is not None and result.posterior == "variational"
     for variable in variables:
         has_main = bool(variable.products) or any(
-            term.holds_main and set(term.features) & set(variable.places) for term in model.design.terms
+            term.has_curves and set(term.smooth_features) & set(variable.places)
+            for term in model.design.terms
         )
         for place, feature in zip(variable.places, variable.features, strict=True):
-            terms = tuple(term for term in model.design.terms if place in term.features)
-            if not terms:  # another predictor's
+            terms = tuple(term for term in model.design.terms if place in term.smooth_features)
+            if not terms:  # another predictor's, or what multiplies a term
                 continue
             edf = max(_degrees_of_freedom(model, term, place) for term in terms)
             largest, distinct = len(feature.eigenvalues) - feature.atoms, feature.distinct
             surfaces = () if variable.is_category else _surfaces(terms, variables)
             size = feature.basis.splines
             chosen = by_fit and not any(_is_fixed(model, term) for term in terms)
-            uses.append(_Use(variable, terms, size, largest, edf, has_main, distinct, surfaces, chosen))
+            shape = next(filter(None, (_shape(model, term) for term in terms)), "")
+            uses.append(
+                _Use(variable, terms, size, largest, edf, has_main, distinct, surfaces, chosen, shape)
+            )
         if not variable.features and not variable.is_category:
             terms = tuple(term for term in model.design.terms if _holds(term, variable))
             if not terms:
@@ -155,6 +161,12 @@ def _surfaces(terms: tuple[Any, ...], variables: list[Variable]) -> tuple[tuple[
     if not all(term.is_surface for term in terms):
         return ()
     return tuple(tuple(v for v in variables if set(v.places) & set(t.features)) for t in terms)
+
+
+def _shape(model: AdditiveModel, term: Term) -> str:
+    """The shape that a term is held in, if any."""
+    span = model.design.layout.only.by_name.get(term.name)
+    return "" if span is None else span.block.shape
 
 
 def _is_fixed(model: AdditiveModel, term: Term) -> bool:
@@ -177,14 +189,12 @@ def _degrees_of_freedom(model: AdditiveModel, term: Term, place: int) -> float:
     Where no posterior tells, the df of the term's lambda.
     """
     layer: Any = model.posterior if model.has_posterior else None
-    layout, j = model.design.layout.only, term.features.index(place)
+    layout, j = model.design.layout.only, term.smooth_features.index(place)
     span = layout.by_name.get(term.name)
     if span is not None:
         if layer is None:
             return span.block.df[j]
-        edf = np.moveaxis(_coefficient_edf(model, span), j, 0)
-        own = edf if span.block.pure else edf[1:]  # the constant is no function of the margin
-        return float(own.sum(axis=0).max())
+        return span.block.edf_along(j, np.asarray(layer.linear_edf)[span.where])
     orders = layout.orders_of(term)
     if layer is None or not orders:
         return float(max((order.df[j] for order in orders), default=np.nan))
@@ -192,17 +202,16 @@ def _degrees_of_freedom(model: AdditiveModel, term: Term, place: int) -> float:
     return float(max(layer.edf_in_fit(own)[j].max() for own in places))
 
 
-def _coefficient_edf(model: AdditiveModel, span: Span) -> np.ndarray:
-    """Degrees of freedom of a term's coefficients, one axis per margin."""
-    edf = np.asarray(model.posterior.linear_edf)[span.where]  # type: ignore[union-attr]
-    return span.block.shaped(edf)
-
-
 def _verdict(use: _Use) -> str:
     """What to do where residuals still have shape, in words."""
     name = use.variable.label
     if any(term.parametric is not None for term in use.terms) or use.size == 1:
         return f"Residuals still have shape along `{name}`, which is linear: try a smooth of it."
+    if use.shape:
+        return (
+            f"Residuals still have shape along `{name}`, whose smooth is held {use.shape}: the data may "
+            "be of another shape."
+        )
     if not use.has_main and not use.surfaces:
         return f"Residuals still have shape along `{name}`, which only interacts: give it a smooth too."
     wanted = 2 * use.size
@@ -237,7 +246,7 @@ def _verdict_on_spare(use: _Use, larger: str) -> str:
 
 
 def _where(use: _Use, size: int) -> tuple[str, str]:
-    smooth = [term for term in use.terms if term.holds_main and not term.is_surface]
+    smooth = [term for term in use.terms if term.has_curves and not term.is_surface]
     if smooth:
         return f"`{smooth[0].label}`", f"k={size}"
     name = quote_column(use.variable.label) if use.variable.expression.is_column else use.variable.label

@@ -45,7 +45,8 @@ def overall_frame(
     lines = list(_own_lines(model, rows, residuals, calibration))
     lines += [*_degrees_lines(model, rows), *_rank_lines(model), *_row_lines(model, rows, residuals)]
     if model.fit_result is not None and not model.fit_result.converged:
-        text = "The fit stopped before it converged: give it more epochs."
+        told = " ".join(model.fit_result.warnings) or "give it more epochs."
+        text = f"Not converged: {told}"
         lines.append(("converged", 0.0, "1", False, text))
     return pd.DataFrame(lines, columns=["check", "value", "expected", "ok", "verdict"])
 

@@ -66,6 +66,7 @@ class Family(Observed):
             `"uneven spread"`, `"shape"`.
         predicts: what a prediction is, e.g. `"the probability"`.
         result_label: the same before the name of the response, e.g. `"Probability of a 1 in"`.
+        reader_note: what a page adds on its predictions, for people who do not know the family.
         meanings: what parameters are, in words, where that is not what most families mean by the name.
     """
 

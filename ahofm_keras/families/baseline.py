@@ -185,3 +185,9 @@ class SurvivalTimes(Distribution):
         ends = np.concatenate([[0.0], self.baseline.times, [self.baseline.last]])
         survival = self.sf(ends[:-1][:, *[None] * self.ratio.ndim])
         return np.tensordot(np.diff(ends), survival, axes=1)
+
+    def var(self) -> np.ndarray:
+        """Restricted in the same way: of the time until the event, or until the end of observation."""
+        ends = np.concatenate([[0.0], self.baseline.times, [self.baseline.last]])
+        survival = self.sf(ends[:-1][:, *[None] * self.ratio.ndim])
+        return np.asarray(np.tensordot(np.diff(ends**2), survival, axes=1) - self.mean() ** 2)

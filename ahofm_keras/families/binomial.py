@@ -35,6 +35,7 @@ class Binomial(Bernoulli):
     support_text = "shares between 0 and 1 (or `cbind(successes, failures)`)"
     forms: ClassVar[tuple[str, ...]] = ("cbind", "column")
     binary = False
+    predicts = "the probability of a success"
     result_label = "Probability of a success in"
     variance_text = "mean (1 - mean) / trials"
 
@@ -44,6 +45,9 @@ class Binomial(Bernoulli):
 
     def of_rows(self, rows: np.ndarray) -> Binomial:
         return self if self.trials is None else self.for_trials(np.asarray(self.trials)[rows])
+
+    def quantity(self, parameter: str, response: Any) -> str:
+        return f"share of {response.arguments[0]}" if response.function == "cbind" else str(response)
 
     def for_trials(self, trials: np.ndarray) -> Binomial:
         """The family of numbers of successes."""

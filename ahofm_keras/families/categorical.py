@@ -44,6 +44,12 @@ class Categorical(Classes):
     def meaning(self, parameter: str) -> str:
         return f"how likely {parameter} is beside {self.classes[0]}, in log-odds: +0.7 doubles the odds"
 
+    def quantity(self, parameter: str, response: Any) -> str:
+        return f"log-odds of {parameter} against {self.classes[0]}"
+
+    def link_words(self, parameter: str) -> str:
+        return f"log-odds against {self.classes[0]}"
+
     def find_classes(self, values: Any, label: str) -> tuple[Label, ...]:
         return find_labels(values, label, by_value=False)
 

@@ -56,7 +56,11 @@ class Cox(Family):
     nuisance = True
     variance_text = "that of the event, its expected number"
     predicts = "the hazard ratio"
-    result_label = "Hazard ratio of"
+    result_label = "Hazard ratio"
+    reader_note = (
+        "At every time the risk of the event is so many times that of the average row, whose hazard "
+        "ratio is 1."
+    )
 
     def __init__(
         self, link: Any = None, *, ties: str = "breslow", baseline: Baseline | None = None
@@ -72,6 +76,9 @@ class Cox(Family):
 
     def options(self) -> dict[str, Any]:
         return {} if self.ties == TIES[0] else {"ties": self.ties}
+
+    def quantity(self, parameter: str, response: Any) -> str:
+        return "hazard ratio"
 
     # Response -----------------------------------------------------------------------------------
 

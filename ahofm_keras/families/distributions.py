@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 Array = np.ndarray
 
@@ -107,34 +108,54 @@ class ContinuousDistribution(Distribution):
         return np.exp(self.logpdf(y))
 
     def ppf(self, q: Any) -> Array:
-        """The value below which a probability lies, by bisection of its logarithm."""
+        """The value below which a probability lies."""
         q = np.asarray(q, float)
-        return _checked(q, self._reached(lambda y: self.cdf(y) >= q, q), 0.0)
+        return _checked(q, self._reached(lambda y: _score(self.cdf(y)) - _score(q), q), 0.0)
 
     def isf(self, q: Any) -> Array:
         q = np.asarray(q, float)
-        return _checked(1 - q, self._reached(lambda y: self.sf(y) <= q, q), 0.0)
+        return _checked(1 - q, self._reached(lambda y: _score(q) - _score(self.sf(y)), q), 0.0)
 
-    def _reached(self, enough: Any, q: Array) -> Array:
+    def _reached(self, excess: Any, q: Array) -> Array:
+        """Where a rising function is 0, by false position: scores are almost straight in log y."""
         shape = np.broadcast_shapes(self.shape, q.shape)
-        valid = np.broadcast_to((q > 0) & (q < 1), shape)
+        heap = excess(np.zeros(shape)) >= 0
+        valid = np.broadcast_to((q > 0) & (q < 1), shape) & ~heap
         centre = np.broadcast_to(np.log(np.maximum(self.mean(), 1e-300)), shape)
         low, high, step = centre - 1.0, centre + 1.0, 1.0
+        below, above = excess(np.exp(low)), excess(np.exp(high))
         for _ in range(12):
-            short, beyond = valid & ~enough(np.exp(high)), valid & enough(np.exp(low))
+            short, beyond = valid & (above < 0), valid & (below >= 0)
             if not (short.any() or beyond.any()):
                 break
             step *= 2
             low = np.where(beyond, np.maximum(low - step, -690.0), low)
             high = np.where(short, np.minimum(high + step, 690.0), high)
-        for _ in range(_HALVINGS):
-            if np.max(high - low, initial=0.0) < 1e-14:
+            below, above = excess(np.exp(low)), excess(np.exp(high))
+        last = np.zeros(shape)
+        for count in range(_HALVINGS):
+            if np.max(high - low, initial=0.0, where=valid) < 1e-14:
                 break
-            middle = (low + high) / 2
-            fits = enough(np.exp(middle))
-            low, high = np.where(fits, low, middle), np.where(fits, middle, high)
-        found = np.exp(high)
-        return np.where(enough(np.zeros(shape)), 0.0, found)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                middle = (low * above - high * below) / (above - below)
+            # Every third step halves, so that no end stays for long.
+            good = np.isfinite(middle) & (middle > low) & (middle < high)
+            middle = np.where(good & (count % 3 < 2), middle, (low + high) / 2)
+            value = excess(np.exp(middle))
+            fits = value >= 0
+            # Illinois: an end that stays twice counts half.
+            below = np.where(fits, np.where(last > 0, below / 2, below), value)
+            above = np.where(fits, value, np.where(last < 0, above / 2, above))
+            close = np.abs(value) < _ROUNDING
+            low = np.where(fits & ~close, low, middle)
+            high = np.where(fits | close, middle, high)
+            last = np.where(fits, 1.0, -1.0)
+        return np.where(heap, 0.0, np.exp(high))
+
+
+def _score(chance: Any) -> Array:
+    """Of a standard normal variable, finite."""
+    return np.asarray(special.ndtri(np.clip(chance, 1e-300, 1 - 1e-16)))
 
 
 def _checked(q: Array, found: Array, least: float) -> Array:

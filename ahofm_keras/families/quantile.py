@@ -87,6 +87,15 @@ class Quantile(Family):
             )
         return super().own_parameter(name)
 
+    def meaning(self, parameter: str) -> str:
+        if parameter == SCALE:
+            return "the unit in which distances from the quantiles are weighed; it moves none of them"
+        named = dict(zip(self.columns, self.levels, strict=True))
+        if parameter in named:
+            return f"the value that {100 * named[parameter]:.4g} % of the responses stay below"
+        low, high = (f"{100 * named[own]:.4g} %" for own in parameter.split("_to_"))
+        return f"how far the {high} quantile lies above the {low} quantile"
+
     # Quantiles ----------------------------------------------------------------------------------
 
     def quantiles_of(self, parameters: Parameters) -> dict[str, Array]:

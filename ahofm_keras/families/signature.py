@@ -46,6 +46,7 @@ class Signature:
     predicts: ClassVar[str] = "the average"
     result_label: ClassVar[str] = "Predicted"
     meanings: ClassVar[Mapping[str, str]] = {}
+    reader_note: ClassVar[str] = ""
 
     def __init__(self, link: str | Mapping[str, str] | None = None) -> None:
         first = next(iter(self.links), "")
@@ -140,6 +141,19 @@ class Signature:
     def meaning(self, parameter: str) -> str:
         """What a parameter is, in words."""
         return self.meanings.get(parameter) or meaning_of(parameter)
+
+    def quantity(self, parameter: str, response: Any) -> str:
+        """What a predictor is transformed to, in words: the response, or a parameter of it.
+
+        Args:
+            parameter: whose predictor it is.
+            response: of the formula, an `Expression`.
+        """
+        return str(response) if len(self.parameters) == 1 else f"{parameter} of {response}"
+
+    def link_words(self, parameter: str) -> str:
+        """How a parameter and its predictor are related, in a title."""
+        return f"{self.parameters[parameter].name} link"
 
     # Links --------------------------------------------------------------------------------------
 

@@ -8,7 +8,14 @@ from typing import Any
 
 from ahofm_keras.formula.expressions import ExpressionReader
 from ahofm_keras.formula.foreign_syntax import ARGUMENTS, TERMS, hint, hint_for_value
-from ahofm_keras.formula.options import TERM_CALLS, OptionError, TermCall, feature_name, list_features
+from ahofm_keras.formula.options import (
+    TERM_CALLS,
+    OptionError,
+    TermCall,
+    column_option,
+    feature_name,
+    list_features,
+)
 from ahofm_keras.formula.spec import TermSpec
 from ahofm_keras.texts import truncate
 from ahofm_keras.transforms import Expression
@@ -58,7 +65,8 @@ class _CallReader:
     def _check_features(self, features: tuple[Expression, ...]) -> None:
         least, most = self.call.features
         if len(features) < least or (most is not None and len(features) > most):
-            wanted = f"{least}" if least == most else f"at least {least}"
+            wanted = f"{least} or {most}" if most == least + 1 else f"at least {least}"
+            wanted = f"{least}" if least == most else wanted
             plural = "feature" if wanted == "1" else "features"
             message = f"`{self.name}()` takes {wanted} {plural}, received {len(features)}."
             message += self.call.hint if features else ""
@@ -84,6 +92,8 @@ class _CallReader:
         return options
 
     def _value(self, option: str, keyword: ast.keyword) -> Any:
+        if self.call.options[option] is column_option:
+            return self._feature(keyword.value)
         value = self._literal(keyword.value)
         expected = self.call.options[option](value)
         if expected:

@@ -30,13 +30,15 @@ class Dots:
     def write_out(self, atom: Atom) -> list[Snippet]:
         """The atoms that an atom stands for: `.` and `s(.)` one per column, any other itself."""
         dots = [token for token in atom.tokens if token.kind == "dot"]
+        if atom.stands_for:
+            return [Snippet(self.source, (Piece(atom.stands_for, atom.start, atom.end, copied=False),))]
         if not dots:
             return [self.source.snippet(atom.start, atom.end)]
         if atom.is_dot:
             return [self._replace(atom, dots, name) for name in self.names]
         for dot in dots:
             self._check_call(atom, dot)
-        if TERM_CALLS[atom.called].features == (1, 1):
+        if TERM_CALLS[atom.called].each:
             return [self._replace(atom, dots, name) for name in self.names]
         return [self._replace(atom, dots, ", ".join(self.names))]
 
@@ -70,7 +72,7 @@ class Dots:
         features = [argument for argument in arguments if "=" not in [t.text for t in argument[1:2]]]
         if [dot] not in features or call is None or atom.called == "offset":
             raise self._misplaced(atom, dot, features)
-        if call.features == (1, 1) and len(features) > 1:
+        if call.each and len(features) > 1:
             message = f"`.` in `{atom.called}()` must be its only feature: a term for each column."
             raise self.source.error(message, dot.start, dot.end)
 

@@ -6,19 +6,34 @@ from collections.abc import Mapping
 from typing import Any
 
 ARGUMENTS = {
-    "by": "A curve for each group is `s(x) + ti(x, g)`, or `afm(x, g)`.",
+    "by": "Interactions that differ between levels of `g` are `ahofm(x1, x2, g)`.",
+    "constraints": 'That is `shape` of `s()` here, e.g. `s(x, shape="increasing")`.',
     "fx": "`sp=0` leaves a smooth without penalty.",
     "lam": "That is `sp` here.",
     "n_splines": "That is `k` here.",
     "xt": "There is nothing like it here.",
 }
 _LEFT_OUT = 'Leave `bs` out for a P-spline; `knots="quantile"` puts knots where the rows are.'
+# scam's names of the shapes.
+_SHAPES = {
+    "mpi": "increasing",
+    "mpd": "decreasing",
+    "cx": "convex",
+    "cv": "concave",
+    "micx": "increasing convex",
+    "micv": "increasing concave",
+    "mdcx": "decreasing convex",
+    "mdcv": "decreasing concave",
+}
 BASES = {
     "cc": 'A cyclic spline is bs="cp".',
-    "fs": "A curve for each group is `s(x) + ti(x, g)`, or `afm(x, g)`.",
     **dict.fromkeys(("ad", "bs", "cr", "cs", "ds", "gp", "tp", "ts"), _LEFT_OUT),
+    **{name: f'That is `s(x, shape="{shape}")`.' for name, shape in _SHAPES.items()},
 }
-SIGNS = {"^": "A power is written `**`.", "|": "A random intercept of `g` is `s(g)`."}
+SIGNS = {
+    "^": "A power is written `**`.",
+    "|": "A random intercept of `g` is `(1 | g)` in brackets, or `s(g)`.",
+}
 _SMOOTH = "A smooth is written `s(x)`."
 TERMS = {
     **dict.fromkeys(("bs", "cr", "cs", "lo", "ns", "pb", "rcs", "sm", "smooth", "spline"), _SMOOTH),

@@ -15,15 +15,23 @@ from ahofm_keras.formula.margins import (
     KNOT_OPTIONS,
     check_margins,
     is_by_margin,
+    margin_option,
     order_by_margin,
     said_of_margin,
 )
+from ahofm_keras.shapes import SHAPES, is_bent
 from ahofm_keras.transforms import Expression
 
 # Values of a feature that get a function of their own, at most.
 MOST_ATOMS = 100
 KNOTS = ("adaptive", "even", "quantile")
 BASES = ("ps", "cp", "re", "step")
+# Of a number and a category: a curve per level, shrunk as a random effect; deviations from a main curve.
+CURVE_BASES = ("fs", "sz")
+# Bases of two features of which one may be a category.
+FACTOR_BASES = (*CURVE_BASES, "re")
+# A margin of a tensor product that is a straight line: along it slopes vary, and nothing bends.
+LINEAR = "linear"
 # Degree of the pieces and order of the differences that the penalty is of: those of cubic P-splines, and
 # of steps.
 DEFAULT_M = (3, 2)
@@ -54,6 +62,8 @@ class TermCall:
         finish: `(name, features, options) -> options` as the term wants to have them; raises an
             `OptionError` where they do not go together.
         hint: what a user may have meant who gave another number of features.
+        each: whether a `.` among the features stands for one call per column, and not for all of them.
+        takes_arrays: whether rows of its features may be arrays, such as images.
     """
 
     kind: str
@@ -62,6 +72,26 @@ class TermCall:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     finish: Callable[[str, tuple[Expression, ...], Options], Options] | None = None
     hint: str = ""
+    each: bool = False
+    takes_arrays: bool = False
+
+
+def column_option(value: Any) -> str | None:
+    """Stands for options that are no values but columns, or functions of them, as features are."""
+    return None
+
+
+def _level(value: Any) -> str | None:
+    """A level of a category, or False for none."""
+    right = isinstance(value, str | bool) or _is_finite(value)
+    return None if right else "a level, or False for none"
+
+
+def _id(value: Any) -> str | None:
+    right = (isinstance(value, str) and value) or (
+        isinstance(value, int) and not isinstance(value, bool)
+    )
+    return None if right else "a text or a whole number"
 
 
 def _is_number(value: Any) -> bool:
@@ -115,6 +145,16 @@ def _or_tuple(each: Check) -> Check:
     return check
 
 
+def _or_several(each: Check) -> Check:
+    """A value, or a tuple of them."""
+
+    def check(value: Any) -> str | None:
+        values = value if isinstance(value, tuple) and value else (value,)
+        return next(filter(None, map(each, values)), None)
+
+    return check
+
+
 def _or_auto(each: Check) -> Check:
     """A value, or `"auto"`: as the data asks for."""
 
@@ -145,6 +185,11 @@ def _knots(value: Any) -> str | None:
         return None if ends else "the two ends of the axis in rising order, e.g. (0, 24)"
     reason = _one_of(*KNOTS)(value)
     return f"{reason}, or the two ends of the axis, e.g. (0, 24)" if reason else None
+
+
+def _point(value: Any) -> str | None:
+    """A value of the feature."""
+    return None if _is_finite(value) else "a finite number, the value at which the function is 0"
 
 
 def _atoms(value: Any) -> str | None:
@@ -201,6 +246,7 @@ def _orders(value: Any) -> str | None:
 
 
 _TRUTH = _one_of(True, False)
+_BY: Mapping[str, Check] = {"by": column_option, "reference": _level, "id": _id}
 _RANK = _or_auto(_or_tuple(_whole(1)))
 _AFM = {
     "F": _RANK,
@@ -218,11 +264,12 @@ _ORDERS = {"D": _or_auto(_whole(2)), "orders": _orders}
 _TENSOR = {
     "k": _or_margins(_whole(2)),
     "df": _or_margins(_number(0, strictly=True)),
-    "bs": _or_margins(_one_of(*BASES)),
+    "bs": _or_margins(_one_of(*BASES, LINEAR)),
     "knots": _or_numbers("knots", _knots),
     "m": _or_numbers("m", _degree_and_difference),
     "atoms": _or_numbers("atoms", _atoms),
     "sp": _or_margins(_number(0, strictly=False), may_miss=False),
+    **_BY,
 }
 
 
@@ -243,8 +290,8 @@ def check_basis(feature: Expression, options: Mapping[str, Any]) -> None:
     if _has_no_atoms(options) and options.get("atoms") not in (None, False, "auto"):
         raise OptionError("`atoms` cannot stand beside a circle or steps.")
     unused = [option for option in KNOT_OPTIONS if option in options]
-    if unused and options.get("bs") == "re":
-        raise OptionError(f'`{unused[0]}` has no meaning with bs="re".')
+    if unused and options.get("bs") in ("re", LINEAR):
+        raise OptionError(f'`{unused[0]}` has no meaning with bs="{options["bs"]}".')
     if unused and feature.is_category:
         raise OptionError(f"`{unused[0]}` has no meaning for the category `{feature}`.")
     if "m" not in options:
@@ -258,11 +305,69 @@ def check_basis(feature: Expression, options: Mapping[str, Any]) -> None:
         )
 
 
+def check_by(name: str, features: tuple[Expression, ...], options: Mapping[str, Any]) -> None:
+    """Raise where a term would be multiplied with itself, or has a reference level of nothing."""
+    by = options.get("by")
+    if by is None and "reference" in options:
+        raise OptionError("`reference` is a level of the category that `by` names.")
+    if by is not None and by in features:
+        raise OptionError(f"`by` of `{name}()` cannot be one of its own features: `{by}`.")
+
+
 def _finish_smooth(name: str, features: tuple[Expression, ...], options: Options) -> Options:
     if "df" in options and "sp" in options:
         raise OptionError(f"`{name}()` takes `df` or `sp`, not both.")
-    check_basis(features[0], options)
-    return options
+    check_by(name, features, options)
+    bs, sp = options.get("bs"), options.get("sp")
+    if bs in CURVE_BASES or len(features) == 2:
+        _check_factor_smooth(name, features, options)
+    elif isinstance(sp, tuple):
+        raise OptionError('A tuple of several `sp` goes with bs="fs".')
+    if "shape" in options and ("by" in options or len(features) == 2):
+        raise OptionError("`shape` is that of one function: it cannot stand beside `by` or levels.")
+    check_basis(features[0], {k: v for k, v in options.items() if k != "bs" or v not in CURVE_BASES})
+    if "pc" in options and (features[0].is_category or options.get("bs") == "re"):
+        raise OptionError(f"`pc` has no meaning for the levels of `{features[0]}`: they have no axis.")
+    return _with_shape(features[0], options) if "shape" in options else options
+
+
+def _with_shape(feature: Expression, options: Options) -> Options:
+    """The options of a smooth of a given shape, with what the shape asks of its basis."""
+    shape, kind = options["shape"], options.get("bs", "ps")
+    if feature.is_category or kind == "re":
+        raise OptionError(f"`shape` has no meaning for the levels of `{feature}`: they have no order.")
+    if kind == "cp":
+        raise OptionError('`shape` cannot stand beside bs="cp": a circle ends where it began.')
+    if options.get("atoms"):
+        raise OptionError("`atoms` cannot stand beside `shape`: values of their own would break it.")
+    options = {**options, "atoms": False}
+    if not is_bent(shape):
+        return options
+    if _has_no_atoms(options):
+        raise OptionError(f"Steps cannot be {shape!r}: pieces need a degree of at least 1.")
+    if options.get("knots", "even") in ("adaptive", "quantile"):
+        raise OptionError(
+            f'shape={shape!r} needs even knots: leave `knots` out, or write knots="even" or the two '
+            "ends of the axis."
+        )
+    return {"knots": "even", **options}
+
+
+def _check_factor_smooth(name: str, features: tuple[Expression, ...], options: Options) -> None:
+    """Raise where a smooth of a number and a category, or random slopes, are not asked for rightly."""
+    bs = options.get("bs")
+    if len(features) != 2 or bs not in FACTOR_BASES:
+        if len(features) == 2:
+            raise OptionError(
+                f'`{name}()` of two features is one of a number and a category, with bs="fs", "sz" or '
+                f'"re".{_SURFACES}'
+            )
+        raise OptionError(f'bs="{bs}" is that of a number and a category: `s(x, g, bs="{bs}")`.')
+    unused = [option for option in ("by", "reference", "atoms") if option in options]
+    if unused:
+        raise OptionError(f'`{unused[0]}` has no meaning with bs="{bs}".')
+    if isinstance(options.get("sp"), tuple) and bs != "fs":
+        raise OptionError('A tuple of several `sp` goes with bs="fs".')
 
 
 def _finish_tensor(name: str, features: tuple[Expression, ...], options: Options) -> Options:
@@ -271,9 +376,13 @@ def _finish_tensor(name: str, features: tuple[Expression, ...], options: Options
     reason = check_margins(name, options, names)
     if reason:
         raise OptionError(reason)
+    check_by(name, features, options)
     options = order_by_margin(options, names)
     for place, feature in enumerate(features):
         check_basis(feature, said_of_margin(options, place))
+    if all(margin_option(options, "bs", place) == LINEAR for place in range(len(features))):
+        lines = (" * " if name == "te" else ":").join(names)
+        raise OptionError(f"`{name}()` of straight lines alone is written `{lines}`.")
     return options
 
 
@@ -292,24 +401,41 @@ def _of_feature(value: Any, feature: Expression) -> Any:
     return value.get(feature_name(feature)) if isinstance(value, dict) else value
 
 
+def _name(value: Any) -> str | None:
+    return None if isinstance(value, str) and value else 'the name of a network, e.g. "net"'
+
+
+def _finish_deep(name: str, features: tuple[Expression, ...], options: Options) -> Options:
+    if "net" not in options:
+        raise OptionError(
+            f'`{name}()` needs a network: `{name}({", ".join(map(str, features))}, net="net")`, given '
+            'beside the data as `nets={"net": keras_model}`.'
+        )
+    return options
+
+
 _SURFACES = " A surface is written `te(x1, x2)` or `ti(x1, x2)`, many interactions `ahofm(x1, x2, x3)`."
 _ONE_FEATURE = " A smooth of one feature is written `s(x)`."
 
 TERM_CALLS: dict[str, TermCall] = {
     "s": TermCall(
         "s",
-        (1, 1),
+        (1, 2),
         {
             "k": _whole(2),
             "df": _number(0, strictly=True),
-            "bs": _one_of(*BASES),
+            "bs": _one_of(*BASES, *CURVE_BASES),
             "knots": _knots,
             "m": _degree_and_difference,
             "atoms": _atoms,
-            "sp": _number(0, strictly=False),
+            "sp": _or_several(_number(0, strictly=False)),
+            "shape": _one_of(*SHAPES),
+            **_BY,
+            "pc": _point,
         },
         finish=_finish_smooth,
         hint=_SURFACES,
+        each=True,
     ),
     "te": TermCall("te", (2, None), _TENSOR, {"pure": False}, _finish_tensor, _ONE_FEATURE),
     "ti": TermCall("te", (2, None), _TENSOR, {"pure": True}, _finish_tensor, _ONE_FEATURE),
@@ -317,7 +443,14 @@ TERM_CALLS: dict[str, TermCall] = {
     "afm": TermCall("ahofm", (2, None), _AFM, {"D": 2}, _finish_interaction),
     "hofm": TermCall("hofm", (2, None), {**_ORDERS, **_FM}, {}, _finish_interaction),
     "fm": TermCall("hofm", (2, None), _FM, {"D": 2}, _finish_interaction),
-    "offset": TermCall("offset", (1, 1)),
+    "deep": TermCall(
+        "deep",
+        (1, None),
+        {"net": _name, "orthogonalize": _one_of(True, False, "all")},
+        finish=_finish_deep,
+        takes_arrays=True,
+    ),
+    "offset": TermCall("offset", (1, 1), each=True),
 }
 
 

@@ -70,7 +70,7 @@ def _read_response(source: Source, tree: Node) -> Expression:
 
 def _column_of(source: Source, atom: Atom) -> str | None:
     """Name of the column that an atom is, None where it is something else."""
-    if atom.is_number or atom.has_dot or atom.called in TERM_CALLS:
+    if atom.is_number or atom.has_dot or atom.stands_for or atom.called in TERM_CALLS:
         return None
     reader = ExpressionReader(source.snippet(atom.start, atom.end))
     expression = reader.feature(reader.root)
@@ -120,20 +120,22 @@ def _read_term(source: Source, factors: list[Factor]) -> TermSpec:
 def _check_response(response: Expression, terms: tuple[TermSpec, ...]) -> None:
     of_response = set(response.columns())
     for term in terms:
-        for name in (name for feature in term.features for name in feature.columns()):
+        for name in (name for feature in term.inputs for name in feature.columns()):
             if name in of_response:
                 raise term.error(f"The response `{name}` cannot stand among the terms too.")
 
 
 def _check_repeated(terms: tuple[TermSpec, ...]) -> None:
     """A smooth, an offset, an order of interaction of the same features stands once."""
-    seen: set[tuple[str, frozenset[Expression], int]] = set()
+    seen: set[tuple[Any, ...]] = set()
     for term in terms:
         orders: tuple[int, ...] = (1,)
         if term.kind in ("ahofm", "hofm"):
             orders = interaction_orders(term.options, len(term.features))
         for order in orders if term.kind != "linear" else ():
-            one = (term.kind, frozenset(term.features), order)
+            # A curve per level, deviations and random slopes of the same features are different terms.
+            basis = term.options["bs"] if term.kind == "s" and len(term.features) > 1 else None
+            one = (term.kind, frozenset(term.features), order, term.by, basis)
             if one in seen:
                 raise term.error(f"`{term.label}` stands twice in the formula.{_within(term)}")
             seen.add(one)

@@ -12,13 +12,20 @@ from ahofm_keras.texts import truncate
 
 _LEVELS = (("+", "-"), ("*", "/"), (":",), ("**",))
 _LARGEST_POWER = 10
+_COLUMNS = "Before `|` stand columns with `+` between them, or `1`, e.g. `(1 + x | g)`."
 
 
 @dataclass(frozen=True)
 class Atom:
-    """What operators stand between: a name, a call, a number, a `.`."""
+    """What operators stand between: a name, a call, a number, a `.`.
+
+    Args:
+        tokens: of what was written.
+        stands_for: the call that is meant, where something else was written.
+    """
 
     tokens: tuple[Token, ...]
+    stands_for: str = ""
 
     @property
     def start(self) -> int:
@@ -150,10 +157,28 @@ class _TreeReader:
         if self._at(")"):
             raise self.source.error("The brackets are empty.", opening.start, self._take().end)
         node = self._chain(0)
+        group = self._group() if self._at("|") else None
         if not self._at(")"):
             raise self._not_an_operator()
-        self._take()
-        return node
+        closing = self._take()
+        if group is None:
+            return node
+        return _random_effects(self.source, opening, node, group, closing.end)
+
+    def _group(self) -> Atom:
+        """What stands after the `|`, or `||`, of random effects."""
+        sign = self._take()
+        if self._at("|"):
+            self._take()
+        token = self._next()
+        if token is None or token.kind != "name":
+            message = "A column is missing after `|`: random effects are written `(1 + x | g)`."
+            raise self.source.error(message, sign.start, sign.end)
+        group = self._atom()
+        if not self._at(")"):
+            message = "After `|` stands one column, whose levels have the effects: `(1 | g) + (1 | h)`."
+            raise self.source.error(message, group.start, self.tokens[self.place].end)
+        return group
 
     def _atom(self) -> Atom:
         """A word with its brackets and attributes, which are not the tree's business."""
@@ -267,3 +292,47 @@ def _number_in(node: Node) -> Atom | None:
     if not node.is_sum:
         return None
     return next(filter(None, map(_number_in, node.operands)), None)
+
+
+def _random_effects(source: Source, opening: Token, effects: Node, group: Atom, end: int) -> Node:
+    """lme4's `(effects | group)` as terms: an intercept per level, unless there is a 0, and slopes.
+
+    Args:
+        source: the formula.
+        opening: the bracket.
+        effects: what stands before `|`.
+        group: what stands after it.
+        end: of the closing bracket.
+
+    Raises:
+        FormulaError: other things than columns and numbers before `|`.
+    """
+    name = source.written[group.start : group.end]
+    slopes, intercept = [], True
+    for operator, atom in _summands(source, effects):
+        if atom.is_number:
+            intercept = (atom.tokens[0].text == "1") == (operator == "+")
+        elif operator == "-" or atom.has_dot:
+            raise source.error(_COLUMNS, atom.start, atom.end)
+        else:
+            slopes.append(atom)
+    levels = name if group.called == "C" else f"C({name})"
+    found = [
+        Atom(atom.tokens, f's({levels}, {source.written[atom.start : atom.end]}, bs="re")')
+        for atom in slopes
+    ]
+    if intercept:
+        found = [Atom((opening,), f's({name}, bs="re")'), *found]
+    if not found:
+        raise source.error("`0` takes the intercept away, and nothing is left.", opening.start, end)
+    return Chain(("+",) * len(found), tuple(found), opening.start, end)
+
+
+def _summands(source: Source, node: Node) -> Iterator[tuple[str, Atom]]:
+    if isinstance(node, Atom):
+        yield "+", node
+        return
+    for operator, operand in node.items():
+        if not (node.is_sum and isinstance(operand, Atom)):
+            raise source.error(_COLUMNS, operand.start, operand.end)
+        yield operator, operand

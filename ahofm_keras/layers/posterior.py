@@ -11,14 +11,17 @@ from keras import ops
 
 from ahofm_keras.layers.basis import Functions, combine, one_feature
 from ahofm_keras.layers.factor_covariances import evaluate_bands, factor_shapes
+from ahofm_keras.layers.linear_functions import (
+    block_functions,
+    feature_functions,
+    inner_functions,
+    with_arrays,
+    with_lists,
+)
 from ahofm_keras.layers.starts import fill_room
 from ahofm_keras.moments import FactorMoments, pair_places
-from ahofm_keras.tensors import row_products
 
 Array = Any
-
-# What is arrays in the entries of a config.
-_ARRAYS = ("transforms", "means")
 
 
 @keras.saving.register_keras_serializable(package="ahofm_keras")
@@ -38,8 +41,8 @@ class Posterior(keras.layers.Layer):
         intercept: whether there is one.
         linear: for each term of the linear block a dict with `size`, its number of coefficients, and
             `lambdas`, the number of its smoothing parameters; and either `columns`, where its design
-            columns start and stop, or `pure`, `features` (basis and place in it, of each margin) and
-            `transforms`; for a random effect also `eigenvalues` of its penalty.
+            columns start and stop, or what `block_functions` takes; for a random effect also
+            `eigenvalues` of its penalty, or `new_level`, the penalties of the functions of one level.
         interactions: for each order of each interaction term a dict with `order`, `rank` of a group,
             `features`, `transforms`, `lambdas` (number of smoothing parameters of a factor beside tau),
             `widths` (number of functions of each feature that are not zero at a place) and `means` (of
@@ -73,8 +76,8 @@ class Posterior(keras.layers.Layer):
         fixed = {"autocast": False, "dtype": "float64", "trainable": False}
         super().__init__(**{**kwargs, **fixed})
         self.intercept = bool(intercept)
-        self.linear = [_with_arrays(entry) for entry in linear]
-        self.interactions = [_with_arrays(entry) for entry in interactions]
+        self.linear = [with_arrays(entry) for entry in linear]
+        self.interactions = [with_arrays(entry) for entry in interactions]
         self.groups = groups
         self.is_known = False
         self.in_use = (1,) * len(self.interactions)
@@ -180,16 +183,18 @@ class Posterior(keras.layers.Layer):
 
     def call(self, bases: Sequence[Functions], columns: Array = None) -> Array:
         given, chosen = self._linear_variances(bases, columns)
-        given = given + self._new_levels_variance(bases)
+        given = given + self._new_levels_variance(bases, columns)
         for variance in self._interaction_variances(bases):
             given = given + variance
         given = ops.maximum(given, 0.0)  # that of factors which cancel rounds to either side of 0
         return ops.stack([given + chosen, given], axis=1)
 
-    def _new_levels_variance(self, bases: Sequence[Functions]) -> Array:
+    def _new_levels_variance(self, bases: Sequence[Functions], columns: Array = None) -> Array:
         """What the effects of levels that were not seen in training add, 0 at those that were."""
         variance: Array = 0.0
         for place, entry in enumerate(entry for entry in self.linear if entry["lambdas"]):
+            if entry.get("new_level") is not None:
+                variance = variance + self._new_curve_variance(place, entry, bases, columns)
             if entry.get("eigenvalues") is None:
                 continue
             (transform,), (where,) = entry["transforms"], entry["features"]
@@ -205,11 +210,27 @@ class Posterior(keras.layers.Layer):
             variance = variance + ops.where(seen, ops.zeros_like(new), new)
         return variance
 
+    def _new_curve_variance(
+        self, place: int, entry: dict[str, Any], bases: Sequence[Functions], columns: Array
+    ) -> Array:
+        """Variance of the curve, or slope, of a level that was not seen, as the prior has it."""
+        penalties = np.asarray(entry["new_level"], float)
+        logarithms, unit = self.linear_smoothing[place], np.linalg.norm(entry["transforms"][0][:, 0])
+        precisions = ops.matmul(ops.exp(logarithms[: len(penalties)]), penalties)
+        precisions = precisions + ops.exp(logarithms[-1])
+        functions = inner_functions(entry, bases, columns)
+        known = precisions > 0
+        shares = ops.where(known, 1 / ops.where(known, precisions, 1.0), 0.0)
+        new = self.dispersion * unit**2 * ops.sum(shares[:, None] * ops.square(functions), axis=0)
+        _, values = one_feature(bases, entry["features"][0])
+        seen = ops.sum(values, axis=0) > 0.5
+        return ops.where(seen, ops.zeros_like(new), new)
+
     def _linear_variances(self, bases: Sequence[Functions], columns: Array) -> tuple[Array, Array]:
         """Of the linear block at the smoothing that it has, and what the choice of that adds."""
         rows = _rows(bases, columns)
         parts = [ops.ones((1, rows), dtype="float64")] if self.intercept else []
-        parts += [_functions(entry, bases, columns) for entry in self.linear]
+        parts += [block_functions(entry, bases, columns) for entry in self.linear]
         if not parts:
             nothing = ops.zeros((rows,), dtype="float64")
             return nothing, nothing
@@ -237,7 +258,7 @@ class Posterior(keras.layers.Layer):
             for j, where in enumerate(entry["features"]):
                 users.setdefault(tuple(where), []).append((place, j))
         for where, own in users.items():
-            functions = _feature(bases, where)
+            functions = feature_functions(bases, where)
             for place, j in own:
                 means, covariances = (
                     self._factor_means(place, j, functions),
@@ -328,19 +349,10 @@ class Posterior(keras.layers.Layer):
         return {
             "name": self.name,
             "intercept": self.intercept,
-            "linear": [_with_lists(entry) for entry in self.linear],
-            "interactions": [_with_lists(entry) for entry in self.interactions],
+            "linear": [with_lists(entry) for entry in self.linear],
+            "interactions": [with_lists(entry) for entry in self.interactions],
             "groups": self.groups,
         }
-
-
-def _with_arrays(entry: dict[str, Any]) -> dict[str, Any]:
-    arrays = {name: [np.asarray(own, float) for own in entry.get(name, ())] for name in _ARRAYS}
-    return {**entry, **arrays}
-
-
-def _with_lists(entry: dict[str, Any]) -> dict[str, Any]:
-    return {**entry, **{name: [own.tolist() for own in entry[name]] for name in _ARRAYS}}
 
 
 def _new_level_weights(transform: np.ndarray) -> np.ndarray:
@@ -363,26 +375,6 @@ def _new_level_weights(transform: np.ndarray) -> np.ndarray:
     squares = np.square(transform)
     shares = 1 / (1 + squares.sum(axis=1)) if rank < levels else np.zeros(levels)
     return np.asarray(squares.sum(axis=0) * (1 + np.sum(shares**2)) / rank)
-
-
-def _functions(entry: dict[str, Any], bases: Sequence[Functions], columns: Array) -> Array:
-    """The columns of a term in the linear block, `(q, n)`."""
-    if "columns" in entry:
-        start, stop = entry["columns"]
-        return ops.transpose(ops.cast(columns[:, start:stop], "float64"))
-    margins = zip(entry["features"], entry["transforms"], strict=True)
-    own = [_coordinates(bases, where, transform) for where, transform in margins]
-    return row_products(own, entry["pure"], ops)
-
-
-def _coordinates(bases: Sequence[Functions], where: Sequence[int], transform: np.ndarray) -> Array:
-    """Functions of a feature in the coordinates of its block, `(r, n)`."""
-    return ops.transpose(combine(_feature(bases, where), transform))
-
-
-def _feature(bases: Sequence[Functions], where: Sequence[int]) -> Functions:
-    functions, values = one_feature(bases, where)
-    return functions, ops.cast(values, "float64")
 
 
 def _rows(bases: Sequence[Functions], columns: Array) -> Any:

@@ -66,7 +66,7 @@ class Predictor(keras.layers.Layer):
     def call(self, contributions: Sequence[Array], offset: Array = None) -> Array:
         total = ops.sum(ops.concatenate(contributions, axis=1), axis=1)
         if self.bias is not None:
-            total = total + self.bias
+            total = ops.add(total, self.bias)  # of a network they are in float64
         eta = self.shift + self.scale * ops.cast(total, "float64")
         return eta if offset is None else eta + offset
 

@@ -19,7 +19,7 @@ from ahofm_keras.model.fit_result import FitResult, Sample
 from ahofm_keras.model.fit_state import FitState
 from ahofm_keras.model.fitting import FitRequest, run_fit
 from ahofm_keras.model.formulas import formula_text
-from ahofm_keras.model.graph import build_graph, build_posteriors
+from ahofm_keras.model.graph import build_graph, build_posteriors, start_networks
 from ahofm_keras.model.learning import learn_state
 from ahofm_keras.model.methods import ReadingMethods
 from ahofm_keras.model.outputs import Outputs
@@ -34,7 +34,7 @@ from ahofm_keras.serving import export_saved_model
 from ahofm_keras.solvers.choice import can_have_posterior
 from ahofm_keras.solvers.posterior import forget_posterior
 from ahofm_keras.storage import written_whole
-from ahofm_keras.terms import Design
+from ahofm_keras.terms import Design, read_networks
 from ahofm_keras.transforms import Expression
 
 
@@ -55,6 +55,8 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
         seed: of the factors' start, the validation split and the shuffling.
         starts: for the average of how many fits there is room; `"auto"` for as many as `fit` takes by
             default with as many rows as `data` has.
+        nets: Keras networks that terms `deep(x1, x2, net="name")` name. A model has a copy of each, per
+            term, which starts from its weights.
         state: what was learned, as JSON; given instead of `data` when a saved model is loaded.
 
     Raises:
@@ -82,14 +84,16 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
         extrapolation: str = "clip",
         seed: int = 0,
         starts: Any = AUTO,
+        nets: Mapping[str, Any] | None = None,
         state: Mapping[str, Any] | None = None,
         name: str = "additive_model",
         **kwargs: Any,
     ) -> None:
         check_construction(formula, data, family, df_kind, extrapolation, seed, kwargs)
         family = get_family(family)
+        networks = read_networks(nets)
         if state is None:
-            state = learn_state(formula, data, family, df_kind, extrapolation)
+            state = learn_state(formula, data, family, df_kind, extrapolation, networks)
         family = get_family(state.get("family", family))
         design = Design.from_json(state["design"])
         room = make_room(design, state.get("starts", starts))
@@ -104,6 +108,7 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
         self._graph = graph = build_graph(design, family, read_units(state, design), seed, room)
         inputs = {tensor.name: tensor for tensor in graph.inputs.values()}
         self.network = keras.Model(inputs, graph.mean, name=f"{name}_network")
+        start_networks(self.network, design, networks)
         posteriors = build_posteriors(graph, design, room) if can_have_posterior(design) else {}
         self.posteriors: dict[str, Posterior] = {name: own for name, (own, _) in posteriors.items()}
         names = dict.fromkeys(order.name for order in design.orders)
@@ -172,6 +177,11 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
         ]
         # A term may have several layers; only the last has its name.
         return list(dict.fromkeys([*named, *(own for own in self.network.layers if own.weights)]))
+
+    def networks_by_name(self) -> dict[str, Any]:
+        """The networks of its terms as they are now, by the names that they were given with."""
+        found = (pair for term in self.design.terms for pair in term.networks.items())
+        return {name: self.get_layer(layer) for layer, name in found}
 
     @property
     def encoded_names(self) -> list[str]:
@@ -360,7 +370,8 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
             interval: level of intervals, e.g. 0.95. With `type="response"` a frame comes back with
                 `mean`, `lower` and `upper` (credible band of the mean), `predictive_lower` and
                 `predictive_upper` (interval of a new response); with `type="link"` one with `link`,
-                `se`, `lower`, `upper`.
+                `se`, `lower`, `upper`; with `type="parameters"` each parameter with its own band, in
+                `scale`, `scale_lower`, `scale_upper`. Of several predictors `"link"` has such columns.
             method: of the intervals: `"posterior"`, that of a variational fit or the Laplace
                 approximation at the weights of another; or `"conformal"`, predictive intervals that
                 hold whatever the response follows, from rows that the model was not fitted to.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 import keras
@@ -17,7 +18,9 @@ from ahofm_keras.penalties import DF_KINDS
 
 # Those of `AdditiveModel` beside formula and data.
 _OF_KERAS = ("trainable", "dtype")
-MODEL_ARGUMENTS = ("family", "df_kind", "extrapolation", "seed", "starts", "name", *_OF_KERAS)
+MODEL_ARGUMENTS = (
+    "family", "df_kind", "extrapolation", "seed", "starts", "nets", "name", *_OF_KERAS,
+)  # fmt: skip
 
 
 def check_order(formula: Any, data: Any, family: Any) -> None:
@@ -73,6 +76,19 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
         raise DataError(f"`{name}` must be one of {listed}. Received: {value!r}.")
+
+
+def check_units(units: Any, activation: Any) -> None:
+    """Sizes of the hidden layers of a network, and what stands between them."""
+    sizes = list(units) if isinstance(units, Sequence) and not isinstance(units, str) else []
+    if not sizes or not all(isinstance(own, Integral) and int(own) > 0 for own in sizes):
+        raise DataError(f"`units` must be sizes of hidden layers, e.g. (32, 32). Received: {units!r}.")
+    try:
+        keras.activations.get(activation)
+    except ValueError:
+        raise DataError(
+            f'`activation` must be one of Keras, e.g. "relu". Received: {activation!r}.'
+        ) from None
 
 
 def check_whole(least: int, **arguments: Any) -> None:

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import special
 
 from ahofm_keras.errors import DataError
 from ahofm_keras.families import Family
+from ahofm_keras.intervals import band_of_link
 from ahofm_keras.model.arguments import check_level
 
 # Draws of the predictors that the band of a mean rests on, and rows that are drawn together.
@@ -47,6 +49,8 @@ class ResponseDistribution:
         return f"<ResponseDistribution {self.family.name}({names}) of {len(self):,} rows>"
 
     def mean(self) -> np.ndarray:
+        if self.family.nuisance:  # whose parameters alone do not say what the mean is
+            return np.asarray(self.scipy.mean())
         return np.asarray(self.family.mean_of(self.parameters))
 
     def var(self) -> np.ndarray:
@@ -61,6 +65,7 @@ class ResponseDistribution:
 
     def log_prob(self, y: Any) -> np.ndarray:
         """Log-density, of a discrete response log-probability."""
+        self._check_density("density")
         y = np.asarray(y, float)
         log = self.scipy.logpmf if self.family.discrete else self.scipy.logpdf
         return np.asarray(log(y))
@@ -81,7 +86,16 @@ class ResponseDistribution:
 
     def crps(self, y: Any) -> np.ndarray:
         """Continuous ranked probability score of each response; less is better."""
+        self._check_density("CRPS")
         return self.family.crps(np.asarray(y, float), self.parameters)
+
+    def _check_density(self, what: str) -> None:
+        if self.family.nuisance:
+            raise DataError(
+                "Survival curves have steps at the times of events and end where observation did, so "
+                f"there is no {what}. They have `cdf`, `quantile`, `interval`, `sample`, and up to that "
+                "end `mean` and `var`."
+            )
 
 
 def with_dispersion(
@@ -106,6 +120,27 @@ def check_quantiles(q: Any) -> list[float]:
 def row_slices(rows: int) -> Iterator[slice]:
     """Rows that are computed together."""
     return (slice(start, start + _ROWS) for start in range(0, rows, _ROWS))
+
+
+def band_of_links(links: Mapping[str, Spread], level: float) -> pd.DataFrame:
+    """Each predictor with standard error and credible band: `scale`, `scale_se`, `scale_lower`, ..."""
+    columns: dict[str, Any] = {}
+    for name, (mean, error) in links.items():
+        band = band_of_link(mean, error, level)
+        columns |= {name if own == "link" else f"{name}_{own}": band[own] for own in band}
+    return pd.DataFrame(columns)
+
+
+def band_of_each(family: Family, links: Mapping[str, Spread], level: float) -> dict[str, np.ndarray]:
+    """Each parameter with its credible band, the band of its predictor: `scale`, `scale_lower`, ..."""
+    columns: dict[str, np.ndarray] = {}
+    for name, (mean, error) in links.items():
+        link, band = family.parameters[name], band_of_link(mean, error, level)
+        ends = [link.limit(band[own].to_numpy()) for own in ("lower", "upper")]
+        lower, upper = ends if link.increasing else ends[::-1]
+        own = np.asarray(link.inverse(mean, np))
+        columns |= {name: own, f"{name}_lower": lower, f"{name}_upper": upper}
+    return columns
 
 
 def mean_band(

@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from ahofm_keras.errors import DataError, noting, warn
-from ahofm_keras.families import Family
+from ahofm_keras.families import Family, HalfDeviance
 from ahofm_keras.model.arguments import (
     check_callbacks,
     check_choice,
@@ -35,16 +35,19 @@ from ahofm_keras.model.row_reader import RowReader
 from ahofm_keras.model.starts import check_room, most_starts
 from ahofm_keras.model.streams import own_errors
 from ahofm_keras.solvers import AUTO, SOLVERS, FitJob, choose_solver
-from ahofm_keras.solvers.choice import MINI_BATCHES, check_solver
+from ahofm_keras.solvers.choice import HYBRID, MINI_BATCHES, check_solver, opaque_term
 from ahofm_keras.solvers.job import ASTRAY, Outcome, Rows, is_no_worse
 from ahofm_keras.solvers.laplace import can_have_laplace, write_laplace
 from ahofm_keras.solvers.nuisance import LOOSE_TOLERANCE, TOLERANCE, fit_with_nuisance
+from ahofm_keras.solvers.orthogonal import orthogonalise
 from ahofm_keras.solvers.posterior import forget_posterior
 from ahofm_keras.solvers.predictors import each_predictor, fit_predictors
 from ahofm_keras.solvers.profile import write_profile_posterior
 
 VALIDATION_SHARE = 0.15
 VARIATIONAL = "variational"
+# These leave a posterior of their own; others get the Laplace approximation at their weights.
+_WITH_POSTERIOR = (VARIATIONAL, HYBRID)
 LAPLACE = "laplace"
 # Beyond this share of the rows as degrees of freedom there is no noise left to learn from.
 _SATURATED = 0.9
@@ -152,11 +155,12 @@ def _run(
 ) -> keras.callbacks.History:
     if request.restarts == AUTO and _may_average(model, job.training, request, solver):
         job = replace(job, restarts=_most_starts(model, job.training) - 1, until_agreed=True)
-    laplace = solver != VARIATIONAL and can_have_laplace(model, job)
+    laplace = solver not in _WITH_POSTERIOR and can_have_laplace(model, job)
     began = time.perf_counter()
     with noting() as notes, own_errors(), numerical_failures_told():
         with without_limits(model, fits):
             outcome = _solve(model, job, solver)
+            orthogonalise(model, job)
             job, nuisance = settle_nuisance(model, job)
             learn_limits(model, job)
         if solver == VARIATIONAL:
@@ -197,7 +201,7 @@ def _solve(model: Any, job: FitJob, solver: str) -> Outcome:
 def _source_of_posterior(model: Any, solver: str) -> str | None:
     if not model.has_posterior:
         return None
-    return solver if solver == VARIATIONAL else LAPLACE
+    return VARIATIONAL if solver in _WITH_POSTERIOR else LAPLACE
 
 
 @contextmanager
@@ -243,10 +247,10 @@ def pick_solver(model: Any, request: FitRequest) -> str:
     if solver == AUTO:
         solver, reason = choose_solver(model.design, streamed, given)
         why = f', which "auto" takes here: {reason}'
-        if not (request.asks_for_starts and solver == MINI_BATCHES):
+        if not (request.asks_for_starts and solver in (MINI_BATCHES, HYBRID)):
             request.tell(f"solver: {solver} ({reason})")
     check_solver(model.design, solver, streamed, given)
-    if request.asks_for_starts and solver == MINI_BATCHES:
+    if request.asks_for_starts and solver in (MINI_BATCHES, HYBRID):
         raise DataError(f'`restarts` has no meaning for solver="{solver}"{why}.')
     return solver
 
@@ -254,16 +258,26 @@ def pick_solver(model: Any, request: FitRequest) -> str:
 def _only_for_mini_batches(model: Any, request: FitRequest) -> list[str]:
     """What the user asked for that block solvers cannot do, in words."""
     arguments = {"batch_size": request.batch_size, "steps_per_epoch": request.steps_per_epoch}
+    opaque = opaque_term(model.design)
+    # Networks are trained by mini-batches, in turn with exact updates of all other terms.
+    in_turn = opaque is not None and len(model.design.predictors) == 1
     given = [
         f"{name} was given, which only mini-batches use"
         for name, value in arguments.items()
-        if value is not None
+        if value is not None and not in_turn
     ]
-    if model.own_compile:
+    if model.own_compile and not (in_turn and isinstance(model.loss, HalfDeviance)):
         given.append("compile() was given an optimizer or loss of its own, which only mini-batches use")
+    if opaque and model.family.nuisance:
+        given.append(f"{opaque}, and the {model.family.name} family estimates a parameter on the side")
     if model.family.only_for_mini_batches:
         given.append(model.family.only_for_mini_batches)
-    frozen = [layer.name for layer in model.fitted_layers() if not layer.trainable]
+    networks = {name for term in model.design.terms for name in term.networks}
+    frozen = [
+        layer.name
+        for layer in model.fitted_layers()
+        if not (layer.trainable or (in_turn and layer.name in networks))
+    ]
     if frozen:
         given.append(f"layer {frozen[0]} is frozen (trainable=False), which only mini-batches heed")
     return given
@@ -277,7 +291,7 @@ def split_rows(
     if request.validation_data is not None:
         validation = reader.validation(request.validation_data)
     elif isinstance(training, Rows):
-        default = VALIDATION_SHARE if solver == MINI_BATCHES else 0.0
+        default = VALIDATION_SHARE if solver in (MINI_BATCHES, HYBRID) else 0.0
         share = default if request.validation_split is None else request.validation_split
         training, validation = split_off(training, share, request.seed)
     elif request.validation_split:
@@ -349,7 +363,7 @@ def _look_back(model: Any, fits: FitState, mark: str | None, request: FitRequest
     """
     last = fits.last
     other = last is not None and last.rows_hash not in (None, mark)
-    if solver != VARIATIONAL:
+    if solver not in _WITH_POSTERIOR:
         if other and not request.asks_for_starts:
             _warn_of_switched_off(model, solver)
     elif model.has_posterior:

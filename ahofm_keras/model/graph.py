@@ -18,6 +18,7 @@ from ahofm_keras.layers import (
     BasisExpansion,
     MeanResponse,
     Offset,
+    OrthogonalComplement,
     ParametricColumns,
     Positions,
     Posterior,
@@ -29,7 +30,7 @@ from ahofm_keras.layers.basis import Functions, all_functions, one_feature
 from ahofm_keras.layers.factor_covariances import factor_shapes
 from ahofm_keras.layers.inputs import RawColumns
 from ahofm_keras.serving import serving_names
-from ahofm_keras.terms import Design, Feature, InteractionOrder, Sources
+from ahofm_keras.terms import Design, Feature, InteractionOrder, Network, Sources, Span
 from ahofm_keras.terms.encoded import OFFSET
 from ahofm_keras.terms.margins import CENTRED
 from ahofm_keras.transforms import Expression
@@ -37,7 +38,7 @@ from ahofm_keras.transforms import Expression
 # Between the seeds of terms with random weights.
 _SEED_STEP = 1000
 POSTERIOR = "posterior"
-_DTYPES = {"number": "float64", "text": "string", "boolean": "bool"}
+_DTYPES = {"number": "float64", "text": "string", "boolean": "bool", "array": "float32"}
 
 Tensor = Any
 Naming = Callable[[str], str]
@@ -60,6 +61,14 @@ class TermInputs:
         sources: what the design knows of both.
         seed: of random weights.
         starts: of how many fits there is room for the factors.
+        encoded: what the encoders of a term give, by its name.
+
+    Attributes:
+        spans: the linear block of the predictor whose terms are connected.
+        intercept: whether it has one.
+        complements: by the name of the term, what is left of a network, and the columns of structured
+            terms that it was projected on, or None.
+        free: gives a name that no other layer has.
     """
 
     def __init__(
@@ -69,7 +78,14 @@ class TermInputs:
         sources: Sources,
         seed: int,
         starts: int = 1,
+        encoded: Mapping[str, Sequence[Tensor]] | None = None,
+        free: Naming = str,
     ) -> None:
+        self.encoded = encoded or {}
+        self.spans: tuple[Span, ...] = ()
+        self.intercept = True
+        self.complements: dict[str, tuple[OrthogonalComplement, Tensor | None]] = {}
+        self.free = free
         self.starts = starts
         self.bases = bases
         self.columns = columns
@@ -102,7 +118,8 @@ class Graph:
         inputs: raw columns by name, each of shape `()`; the tensor's own name is the column's, with
             what Keras does not allow in a name (`/`) replaced.
         encoders: what never changes in training: `positions` on the axes of bases, design `columns`, and
-            the `offset` of each predictor, as far as they occur, by the layers that compute them.
+            the `offset` of each predictor, as far as they occur, and what terms encode themselves, by
+            the layers that compute them.
         contributions: tensor `(n, c)` of each term, by layer name, inside the model's scale.
         limits: layers that hold the sum of some terms, and their tensors `(n, 2)`, by parameter of the
             family.
@@ -112,6 +129,8 @@ class Graph:
         predictors: the layers that hold the intercepts, by parameter of the family.
         bases: basis expansions, and where each feature stands among them.
         columns: design columns of the linear terms, or None.
+        complements: of the networks, by the name of the term, with the columns of structured terms that
+            they are projected on, or None.
     """
 
     inputs: dict[str, Tensor]
@@ -124,6 +143,7 @@ class Graph:
     predictors: dict[str, Predictor]
     bases: Bases
     columns: Tensor | None
+    complements: dict[str, tuple[OrthogonalComplement, Tensor | None]]
 
     @property
     def link(self) -> Tensor:
@@ -163,7 +183,8 @@ def build_graph(
     encoders: dict[str, tuple[RawColumns, Tensor]] = {}
     bases = _expand_bases(design, inputs, encoders, free)
     columns = _design_columns(design, inputs, encoders, free)
-    sources = TermInputs(bases, columns, design.sources, seed, starts)
+    encoded = _encode_own(design, inputs, encoders, free)
+    sources = TermInputs(bases, columns, design.sources, seed, starts, encoded, free)
     contributions: dict[str, Tensor] = {}
     limits: dict[str, tuple[RangeLimit, Tensor]] = {}
     predictors: dict[str, Predictor] = {}
@@ -173,6 +194,7 @@ def build_graph(
         suffix = suffixes[name] if predictors else ""
         key = f"{OFFSET}_{name}" if predictors else OFFSET
         offset = _offset(list(own.offsets.values()), key, free(f"{OFFSET}{suffix}"), inputs, encoders)
+        sources.spans, sources.intercept = design.layout[name].spans, own.intercept
         parts = {term.name: term.connect(sources) for term in own.terms if term.offset is None}
         contributions |= parts
         held = {term.name for term in design.held_terms(name)}
@@ -192,8 +214,9 @@ def build_graph(
     if len(links) > 1 or family.labelled:
         mean = MeanResponse(family, name=free("mean_response"))(response)
     return Graph(
-        inputs, encoders, contributions, limits, links, response, mean, predictors, bases, columns
-    )
+        inputs, encoders, contributions, limits, links, response, mean, predictors, bases, columns,
+        sources.complements,
+    )  # fmt: skip
 
 
 def layer_suffixes(design: Design) -> dict[str, str]:
@@ -208,7 +231,8 @@ def _inputs(design: Design) -> dict[str, Tensor]:
         name = "rows" if column == ROWS else column.replace("/", "_") or "_"
         name = _free_name(name, taken)
         taken.add(name)
-        inputs[column] = keras.Input(shape=(), name=name, dtype=_DTYPES[kind])
+        shape = design.shapes.get(column, ())
+        inputs[column] = keras.Input(shape=shape, name=name, dtype=_DTYPES[kind])
     return inputs
 
 
@@ -285,6 +309,22 @@ def _design_columns(
     return columns
 
 
+def _encode_own(
+    design: Design,
+    inputs: dict[str, Tensor],
+    encoders: dict[str, tuple[RawColumns, Tensor]],
+    free: Naming,
+) -> dict[str, list[Tensor]]:
+    """What terms take from raw columns by layers of their own, by the name of the term."""
+    found: dict[str, list[Tensor]] = {}
+    for term in design.terms:
+        for place, layer in enumerate(term.encoders(free)):
+            tensor = layer({name: inputs[name] for name in sorted(term.raw_columns(design.features))})
+            encoders[f"{term.name}_{place}"] = layer, tensor
+            found.setdefault(term.name, []).append(tensor)
+    return found
+
+
 def _nothing(encoders: dict[str, tuple[RawColumns, Tensor]]) -> Tensor:
     """What a predictor without terms adds up, `(n, 0)`."""
     _, tensor = encoders.get("columns") or encoders["positions"]
@@ -305,6 +345,14 @@ def _offset(
     offset = layer(used)
     encoders[key] = layer, offset
     return offset
+
+
+def start_networks(model: keras.Model, design: Design, networks: Mapping[str, Network]) -> None:
+    """Let the networks of terms start from the weights that they are given with."""
+    for term in design.terms:
+        for layer, name in term.networks.items():
+            if name in networks:
+                model.get_layer(layer).set_weights(networks[name].weights)
 
 
 def count_posterior(design: Design) -> int:

@@ -10,13 +10,22 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from ahofm_keras.data import ROWS, TEXT, column_names, kind_of, read_columns, read_levels
+from ahofm_keras.data import (
+    ARRAY,
+    ROWS,
+    TEXT,
+    column_names,
+    kind_of,
+    ordered_columns,
+    read_columns,
+    read_levels,
+)
 from ahofm_keras.errors import DataError, warn
 from ahofm_keras.families import Family
 from ahofm_keras.formula import Formula
 from ahofm_keras.model.formulas import check_form, find_response, read_formulas
 from ahofm_keras.model.reading import learn_response, read_response_columns, response_values
-from ahofm_keras.terms import Design, fit_terms
+from ahofm_keras.terms import Design, Network, fit_terms
 from ahofm_keras.transforms import Expression, quote_column
 
 # Fewer rows may agree by chance.
@@ -28,7 +37,12 @@ _MOSTLY = 0.8
 
 
 def learn_state(
-    formula: str | Mapping[str, str], data: Any, family: Family, df_kind: str, extrapolation: str
+    formula: str | Mapping[str, str],
+    data: Any,
+    family: Family,
+    df_kind: str,
+    extrapolation: str,
+    networks: Mapping[str, Network] | None = None,
 ) -> dict[str, Any]:
     """Everything that the training data teaches.
 
@@ -38,6 +52,7 @@ def learn_state(
         family: of the response.
         df_kind: definition of degrees of freedom.
         extrapolation: outside the training range.
+        networks: that terms may be, by name.
 
     Returns:
         A dict with the `family`, the `formula` with `.` written out (of several parameters a dict), the
@@ -52,7 +67,8 @@ def learn_state(
     parsed = next(iter(formulas.values()))
     names = dict.fromkeys(name for own in formulas.values() for name in own.columns())
     # A model of the intercept alone reads no column, but has to know how many rows there are.
-    columns = read_columns(data, list(names) or [ROWS])
+    arrays = set[str]().union(*(own.array_columns() for own in formulas.values()))
+    columns = read_columns(data, list(names) or [ROWS], arrays=arrays)
     kinds = {name: kind_of(values) for name, values in columns.items()}
     response, y = parsed.response, None
     if set(response.columns()) <= set(column_names(data)):
@@ -62,7 +78,8 @@ def learn_state(
             raise DataError(f"The response has {len(y)} values, the data {rows} rows.")
         for own in {formula.text: formula for formula in formulas.values()}.values():
             warn_of_response(own, data, response, y, family)
-    levels = read_levels(data, columns)
+    single = [name for name in columns if kinds[name] != ARRAY]
+    levels, ordered = read_levels(data, single), ordered_columns(data, single)
     for own in formulas.values():
         _warn_of_offsets_as_features(own)
         plain = {name: columns[name] for name in own.columns() if name not in levels}
@@ -70,8 +87,10 @@ def learn_state(
     # Matrices of bases are small: threads that wait for each other take longer than one alone.
     with threadpool_limits(1, "blas"):
         design = fit_terms(
-            formulas, columns, kinds, levels=levels, df_kind=df_kind, extrapolation=extrapolation
-        )
+            formulas, columns, kinds, levels=levels, ordered=ordered, df_kind=df_kind,
+            extrapolation=extrapolation, networks=networks,
+        )  # fmt: skip
+    _check_used(networks or {}, formulas)
     offset = design.first.offset(columns) if design.first.offsets else 0.0
     units = None if y is None else learn_units(family.as_weighted(y, None)[0], offset, family, design)
     shift, scale = (None, None) if units is None else next(iter(units.values()))
@@ -87,6 +106,17 @@ def learn_state(
     }
     # Keras writes tuples in a form of its own; as JSON there are only lists.
     return json.loads(json.dumps(state))
+
+
+def _check_used(networks: Mapping[str, Network], formulas: Mapping[str, Formula]) -> None:
+    """A network that is given and left alone is a typing error."""
+    used = {spec.options.get("net") for own in formulas.values() for spec in own.terms}
+    unused = [name for name in networks if name not in used]
+    if unused:
+        raise DataError(
+            f"No term uses the network `{unused[0]}` of `nets`: write `deep(x1, x2, "
+            f'net="{unused[0]}")` into the formula, or leave it out.'
+        )
 
 
 def _learn_family(formula: str | Mapping[str, str], data: Any, family: Family) -> Family:
@@ -137,7 +167,7 @@ def warn_of_response(
     advice = family.advice(y)
     if advice is not None:
         warn(f"The response `{response}` {advice}")
-    columns = read_columns(data, _feature_columns(formula))
+    columns = read_columns(data, _feature_columns(formula), arrays=formula.array_columns())
     responses = {str(response): y} if y.ndim == 1 else {}
     if set(response.columns()) <= set(column_names(data)) and not family.labelled:
         responses |= read_response_columns(data, response)
@@ -146,7 +176,7 @@ def warn_of_response(
 
 def _feature_columns(formula: Formula) -> list[str]:
     """Columns that terms learn from, each once: not those of offsets alone."""
-    features = (f for term in formula.terms if term.kind != "offset" for f in term.features)
+    features = (f for term in formula.terms if term.kind != "offset" for f in term.inputs)
     return list(dict.fromkeys(name for feature in features for name in feature.columns()))
 
 
@@ -170,6 +200,8 @@ def _warn_of_copies(
     """A feature that is the response itself, in its or other units or words, leaves nothing to learn."""
     for name in _feature_columns(formula):
         for response, y in responses.items():
+            if kind_of(columns[name]) == ARRAY:
+                continue
             if len(y) >= _ROWS_OF_COPIES and _is_copy(columns[name], y):
                 away = f": end the formula with `- {quote_column(name)}`"
                 warn(
@@ -206,7 +238,7 @@ def _warn_of_numbers_as_texts(formula: Formula, columns: Mapping[str, np.ndarray
 
     Whole numbers alone may be names, such as those of shops.
     """
-    meant = {expression for term in formula.terms for expression in term.features}
+    meant = {expression for term in formula.terms for expression in term.inputs}
     for name, values in columns.items():
         if kind_of(values) != TEXT or not any(e.is_column and e.arguments[0] == name for e in meant):
             continue

@@ -65,7 +65,10 @@ class Outputs:
                 found[f"probability_{own}"] = graph.mean[:, place]
         if len(graph.links) > 1:
             for place, name in enumerate(graph.links):
-                found.setdefault(name, graph.response[:, place])
+                # A class may be called as an output is.
+                while name in found:
+                    name = f"parameter_{name}"
+                found[name] = graph.response[:, place]
         return found
 
     def limit(self, parameter: str | None = None) -> dict[str, Any]:
@@ -112,6 +115,24 @@ class Outputs:
             for place, label in enumerate(term.column_labels):
                 columns[label] = self._in_units(keras.ops.cast(tensor[:, place], "float64"), parameter)
         return columns | self.limit(parameter)
+
+    def opaque(self, parameter: str | None = None) -> dict[str, Any]:
+        """Sum of the contributions of terms that block solvers do not know, in units of the link.
+
+        Args:
+            parameter: whose predictor, by default the first.
+        """
+        layout = self._design.layout
+        own = layout[parameter] if parameter is not None else next(iter(layout.values()))
+        found = [keras.ops.cast(self._graph.contributions[t.name], "float64") for t in own.opaque]
+        total = keras.ops.sum(keras.ops.concatenate(found, axis=1), axis=1)
+        return {"opaque": self._in_units(total, parameter)}
+
+    def complement(self, name: str) -> dict[str, Any]:
+        """What is left of a network, and the columns that it was projected on, by the term's name."""
+        _, columns = self._graph.complements[name]
+        rest = {"rest": self._graph.contributions[name][:, 0]}
+        return rest if columns is None else {**rest, "X": columns}
 
     def _in_units(self, tensor: Any, parameter: str | None = None) -> Any:
         """From the model's own scale to units of the link; reads the weight whenever it is computed."""

@@ -68,7 +68,7 @@ class ParameterView(ReadingMethods, Units):
     @property
     def quantity(self) -> str:
         """What the predictor is transformed to, in words: `scale of y`."""
-        return f"{self.name} of {self.response}"
+        return str(self.model.family.quantity(self.name, self.response))
 
     def parameter(self, name: str | None = None) -> Any:
         """This predictor, or another one of the model."""

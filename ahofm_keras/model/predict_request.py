@@ -19,6 +19,8 @@ from ahofm_keras.model.distributional import check_quantiles
 PREDICTION_TYPES = ("response", "link", "terms", "class", "parameters", "distribution", "quantile")
 # Those that ask for the whole distribution of the response.
 DISTRIBUTIONAL = ("class", "parameters", "distribution", "quantile")
+_WITH_BANDS = ("response", "link", "parameters")
+_BANDED = ", ".join(f'type="{own}"' for own in _WITH_BANDS)
 CONFORMAL = "conformal"
 INTERVAL_METHODS = ("posterior", CONFORMAL)
 
@@ -58,8 +60,8 @@ class PredictRequest:
             check_quantiles(self.q)
         if self.type == "class":
             check_classes(model.family)
-        if self.interval is not None and self.type in DISTRIBUTIONAL:
-            raise DataError('`interval` goes with type="response" or type="link".')
+        if self.interval is not None and self.type not in _WITH_BANDS:
+            raise DataError(f"`interval` goes with {_BANDED}. Received: type={self.type!r}.")
         if self.type == "terms" and len(model.design.predictors) > 1:
             listed = ", ".join(f"`{name}`" for name in model.design.predictors)
             raise DataError(
@@ -82,8 +84,6 @@ def check_interval(model: Any, type: str, level: Any, method: str, calibration: 
             "predicted survival times; `ak.survival(model, x, interval=...)` has bands of the curves."
         )
     check_choice("method", method, INTERVAL_METHODS)
-    if type == "terms":
-        raise DataError('`interval` goes with type="response" or type="link".')
     if method == CONFORMAL:
         if type != "response":
             raise DataError('Conformal intervals are those of a response: type="response".')

@@ -27,6 +27,8 @@ from ahofm_keras.model.classes import (
 from ahofm_keras.model.conformal import predict_conformal
 from ahofm_keras.model.distributional import (
     ResponseDistribution,
+    band_of_each,
+    band_of_links,
     check_quantiles,
     with_dispersion,
 )
@@ -140,7 +142,7 @@ def _predict_distribution(model: Any, request: PredictRequest, predicted: dict[s
     links = {name: (predicted[name][:, 0], predicted[name][:, 1]) for name in names}
     if request.type == "link":
         if level is not None:
-            return with_index(band_of_link(*links[names[0]], level), request.x)
+            return with_index(band_of_links(links, level), request.x)
         frame = pd.DataFrame({name: mean for name, (mean, _) in links.items()})
         return with_index(frame, request.x)
     parameters = family.inverse_links({name: mean for name, (mean, _) in links.items()})
@@ -159,6 +161,8 @@ def _predict_distribution(model: Any, request: PredictRequest, predicted: dict[s
     if request.type == "quantile" and len(names) > 1:
         found = np.stack([mixture_quantile(family, links, q) for q in check_quantiles(request.q)], -1)
         return found[:, 0] if np.ndim(request.q) == 0 else found
+    if request.type == "parameters" and level is not None:
+        parameters = band_of_each(family, links, level)
     if not family.dispersion_known:
         parameters = with_dispersion(family, parameters, dispersion_of(model))
     if request.type == "parameters":

@@ -13,7 +13,7 @@ from ahofm_keras.data import TEXT, kind_of, read_columns, read_labels, shuffled_
 from ahofm_keras.errors import DataError, warn
 from ahofm_keras.families import Family
 from ahofm_keras.solvers.job import Rows
-from ahofm_keras.terms import Design
+from ahofm_keras.terms import Design, Term
 from ahofm_keras.terms.features import LARGEST, check_finite
 from ahofm_keras.transforms import Expression, evaluate_expression, learn_expression
 
@@ -28,6 +28,7 @@ def read_inputs(design: Design, data: Any, extrapolation: str) -> Columns:
             or values outside the range where the model's extrapolation is `"error"`.
     """
     columns = read_columns(data, design.columns, design.columns)
+    _check_shapes(design, columns)
     _check_expressions(design, columns)
     _report_unseen_levels(design, columns)
     if extrapolation != "linear":
@@ -35,10 +36,20 @@ def read_inputs(design: Design, data: Any, extrapolation: str) -> Columns:
     return columns
 
 
+def _check_shapes(design: Design, columns: Columns) -> None:
+    for name, shape in design.shapes.items():
+        found = columns[name].shape[1:]
+        if found != tuple(shape):
+            raise DataError(
+                f"The arrays of column `{name}` must have the shape {tuple(shape)}, as in training. "
+                f"Received: {found}."
+            )
+
+
 def _check_expressions(design: Design, columns: Columns) -> None:
     expressions = [feature.expression for feature in design.features]
     for term in design.terms:
-        expressions += [f.expression for f in term.parametric.factors] if term.parametric else []
+        expressions += [factor.expression for factor in term.raw_factors]
         expressions += [term.offset] if term.offset else []
     for expression in dict.fromkeys(expressions):
         if not expression.is_column and not expression.is_category:
@@ -56,22 +67,36 @@ def _report_unseen_levels(design: Design, columns: Columns) -> None:
         if feature.basis.kind == "re":
             levels[feature.expression] = feature.basis.levels
     for term in design.terms:
-        factors = term.parametric.factors if term.parametric else ()
-        levels |= {f.expression: f.levels for f in factors if f.levels}
-    notes = []
+        levels |= {f.expression: f.levels for f in term.raw_factors if f.levels}
+    notes, found = [], set()
     for expression, known in levels.items():
         values = _evaluate(expression, columns)
         unseen = locate_levels(known, values) < 0
         if unseen.any():
             row = int(np.argmax(unseen))
+            found.add(expression)
             notes.append(
                 f"`{expression}` in {int(unseen.sum()):,} of {len(unseen):,} rows (first at row {row}: "
                 f"{_plain(values[row])!r})"
             )
     if notes:
+        curves = [term.label for term in design.terms if _is_curve_of(term, design, found)]
+        more = ""
+        if curves:
+            listed = ", ".join(f"`{label}`" for label in curves[:3]) + (", ..." if curves[3:] else "")
+            more = f" They have no curve of their own: {listed} are 0 there."
         warn(
-            f"Levels not seen in training count as the average of the training rows: {'; '.join(notes)}."
+            "Levels not seen in training count as the average of the training rows: "
+            f"{'; '.join(notes)}.{more}"
         )
+
+
+def _is_curve_of(term: Term, design: Design, categories: set[Expression]) -> bool:
+    """Whether a term is a function of one level of some categories."""
+    if term.multiplier is None:
+        return False
+    by = design.features[term.multiplier]
+    return by.expression in categories and len(by.eigenvalues) == 1
 
 
 def _plain(value: Any) -> Any:

@@ -93,6 +93,10 @@ class RowReader:
             return self._stream(x, with_response=False)
         return self._encoder.encode(read_inputs(self._design, x, self._extrapolation))
 
+    def encode(self, columns: Mapping[str, Any]) -> EncodedRows:
+        """Raw columns that need no check, encoded."""
+        return self._encoder.encode(columns)
+
     def batch(self, x: Any, y: Any) -> tuple[Any, Any]:
         """A batch as training takes it, encoded where the model's answer is not what the loss takes."""
         several = len(self._design.predictors) > 1 or self._family.labelled

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import tensorflow as tf
 
-from ahofm_keras.data import ROWS
+from ahofm_keras.data import ARRAY, NUMBER, ROWS
 from ahofm_keras.errors import DataError
 from ahofm_keras.families import Family
 from ahofm_keras.terms import Design
@@ -38,7 +38,7 @@ def check_stream(
             continue
         if name not in columns:
             raise DataError(f"Column `{name}` is missing from the dataset.")
-        _check_column(name, columns[name], kind)
+        _check_column(name, columns[name], kind, design.shapes.get(name, ()))
     if needs_response and not rest:
         raise DataError("The dataset has no response: give batches of `(columns, y)`.")
     if needs_response and rest[0].dtype == tf.string and not labelled:
@@ -47,13 +47,14 @@ def check_stream(
         raise DataError("The dataset has no batches.")
 
 
-def _check_column(name: str, spec: Any, kind: str) -> None:
+def _check_column(name: str, spec: Any, kind: str, shape: tuple[int, ...]) -> None:
     rank = spec.shape.rank
     if rank == 0:
         raise DataError(f"The dataset is not batched (`{name}` is a scalar): use `.batch(1024)`.")
-    if rank is not None and rank > 1:
+    if not spec.shape.is_compatible_with((None, *shape)):
+        wanted = ", ".join(["batch", *map(str, shape)]) + ("" if shape else ",")
         raise DataError(
-            f"Column `{name}` of the dataset must have the shape (batch,), has {spec.shape}."
+            f"Column `{name}` of the dataset must have the shape ({wanted}), has {spec.shape}."
         )
     if (spec.dtype == tf.string) != (kind == "text"):
         raise DataError(
@@ -66,7 +67,7 @@ class BatchCheck:
     """What only the values of a batch can tell: missing numbers, range, the family's support."""
 
     def __init__(self, design: Design, family: Family, extrapolation: str, width: int = 1) -> None:
-        numbers = (name for name, kind in design.columns.items() if kind == "number")
+        numbers = (name for name, kind in design.columns.items() if kind in (NUMBER, ARRAY))
         self._numbers = [name for name in numbers if name != ROWS]
         self._family = family
         self._width = width

@@ -16,6 +16,7 @@ class Units:
 
     _graph: Any
     response: Any
+    family: Any
     # The parameter whose predictor this is; None of a model that has one predictor or is whole.
     of_parameter: str | None = None
 
@@ -29,7 +30,8 @@ class Units:
     @property
     def quantity(self) -> str:
         """What the predictor is transformed to, in words: the response."""
-        return str(self.response)
+        family = self.family
+        return str(family.quantity(next(iter(family.parameters), ""), self.response))
 
     @property
     def dispersion_unit(self) -> float:

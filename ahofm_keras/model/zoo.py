@@ -1,4 +1,4 @@
-"""The paper's five models, ready-made over the columns of a data frame.
+"""The paper's five models, and a neural additive model, ready-made over the columns of a data frame.
 
 Each takes a keyword per further parameter of the family, by its name or one that other packages have
 for it: `True` for the same model, a formula such as `"~ s(x1)"`, or a list of the columns that the same
@@ -8,9 +8,11 @@ freedom of a t distribution are `nu`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import keras
 import numpy as np
 import pandas as pd
 
@@ -18,7 +20,7 @@ from ahofm_keras.data import column_names, kind_of, read_columns, type_name
 from ahofm_keras.errors import DataError, did_you_mean
 from ahofm_keras.families import Family, get_family
 from ahofm_keras.model.additive import AdditiveModel
-from ahofm_keras.model.arguments import MODEL_ARGUMENTS
+from ahofm_keras.model.arguments import MODEL_ARGUMENTS, check_units
 from ahofm_keras.model.formulas import family_with
 from ahofm_keras.transforms import quote_column
 
@@ -57,6 +59,61 @@ def gam(
         return " + ".join(terms)
 
     return _build("gam", data, response, columns, right_side, kwargs)
+
+
+def nam(
+    data: Any, response: str, columns: Sequence[str] | None = None, *,
+    units: Sequence[int] = (32, 32), activation: str = "tanh", **kwargs: Any,
+) -> AdditiveModel:  # fmt: skip
+    """Neural additive model: a small network of every number, the levels of every category.
+
+    Each network is a term `deep(x, net="x")`, whose curve `effects` and `plot` show. Smooths of
+    `gam` do the same with intervals and without tuning; networks follow jumps and kinks more easily.
+
+    Args:
+        data: data frame or dict of columns.
+        response: name of the response.
+        columns: features, by default all other columns.
+        units: of the hidden layers of every network.
+        activation: of these, by its Keras name.
+        **kwargs: of `AdditiveModel`, e.g. `family`; or a further parameter of the family: `True` for the
+            same model, a formula `"~ s(x)"`, or a list of features.
+
+    Example:
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"a": range(30), "g": ["u", "v"] * 15, "y": [1, 2, 4] * 10})
+        >>> nam(frame, "y").formula
+        'y ~ deep(a, net="a") + g'
+    """
+    check_units(units, activation)
+    if "nets" in kwargs:
+        raise DataError("`nam()` makes its networks itself: leave `nets` out, or write a formula.")
+    nets: dict[str, Any] = {}
+
+    def right_side(names: list[str]) -> str:
+        kinds = {name: kind_of(values) for name, values in read_columns(data, names).items()}
+        terms = []
+        for name in names:
+            column = quote_column(name)
+            if kinds[name] != "number":
+                terms.append(column)
+                continue
+            nets.setdefault(name, _small_network(units, activation, kwargs.get("seed", 0) + len(nets)))
+            terms.append(f"deep({column}, net={json.dumps(name, ensure_ascii=False)})")
+        return " + ".join(terms)
+
+    kwargs["nets"] = nets
+    return _build("nam", data, response, columns, right_side, kwargs)
+
+
+def _small_network(units: Sequence[int], activation: str, seed: int) -> keras.Model:
+    """Dense layers from one number to one number."""
+    layers: list[Any] = [keras.Input((1,))]
+    for place, size in enumerate(units):
+        start = keras.initializers.GlorotUniform(seed=100 * seed + place)
+        layers.append(keras.layers.Dense(int(size), activation, kernel_initializer=start))
+    start = keras.initializers.GlorotUniform(seed=100 * seed + len(units))
+    return keras.Sequential([*layers, keras.layers.Dense(1, kernel_initializer=start)])
 
 
 def fm(

@@ -196,7 +196,7 @@ def draw_curves_by_level(
     ax.set_xlim(x.min(), x.max())
     open_axis(ax, effect, look)
     _draw_rug(ax, feature, look)
-    name_axis(ax, "x", feature)
+    name_axis(ax, "x", look.name(feature))
     if not look.compact:
         name_axis(ax, "y", look.effect_label)
     if legend:

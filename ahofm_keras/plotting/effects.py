@@ -63,6 +63,7 @@ def plot_effect(
     purify: bool = False,
     data: Any = None,
     parameter: str | None = None,
+    by: str | None = None,
 ) -> Any:
     """Draw the effect of one, two or three features.
 
@@ -88,6 +89,7 @@ def plot_effect(
             loaded has none.
         parameter: of the family whose predictor is read, by default the first; only models with several
             predictors have a choice.
+        by: a category, with a curve per level, or a number, whose slope is drawn; see `effect`.
 
     Returns:
         The axes; for three features an array of them.
@@ -101,7 +103,7 @@ def plot_effect(
     """
     picture = read_effect(
         source, features, at=at, points=points, log=log, trim=trim, purify=purify, data=data,
-        level=level, rug=rug, residuals=residuals, parameter=parameter,
+        level=level, rug=rug, residuals=residuals, parameter=parameter, by=by,
     )  # fmt: skip
     picture = squeeze(picture)
     order = picture.effect.order
@@ -140,6 +142,7 @@ def effect_data(
     purify: bool = False,
     data: Any = None,
     parameter: str | None = None,
+    by: str | None = None,
 ) -> pd.DataFrame:
     """The data behind `plot_effect`: one row per point of its grid.
 
@@ -154,6 +157,7 @@ def effect_data(
         purify: see `effect`.
         data: rows to purify on.
         parameter: of the family.
+        by: a category or a number.
 
     Returns:
         The features, `fit`; `se`, `lower` and `upper` where the model has a posterior; `near_data`, for
@@ -161,7 +165,7 @@ def effect_data(
     """
     picture = read_effect(
         source, features, at=at, points=points, log=log, trim=trim, purify=purify, data=data,
-        level=level, parameter=parameter,
+        level=level, parameter=parameter, by=by,
     )  # fmt: skip
     return effect_frame(picture)
 
@@ -195,12 +199,19 @@ def draw_picture(ax: Any, picture: Picture, look: Look, mask: bool = True, **mor
 def _add_title(ax: Any, found: Effect, look: Look) -> None:
     """Names of a pair, and of a panel's feature; the share."""
     words = not look.compact
-    if found.order > 1:
+    if found.by is not None:
+        title = (
+            found.label
+            if found.slope_of is None
+            else f"slope of {found.slope_of} by {found.features[0]}"
+        )
+        headline(ax, title, found.share, words)
+    elif found.order > 1:
         room = _TABLE_ROOM if all(found.categories) and look.compact else 1.0
-        headline(ax, found.features, found.share, words, room=room)
+        headline(ax, [look.name(own) for own in found.features], found.share, words, room=room)
     else:
         room = _FLAT_ROOM if found.categories[0] and lies_flat(ax, found) else 1.0
-        headline(ax, found.label if look.compact else "", found.share, words, room=room)
+        headline(ax, look.name(found.label) if look.compact else "", found.share, words, room=room)
 
 
 def _draw_pair(ax: Any, found: Effect, look: Look, mask: bool, **more: Any) -> list[str]:

@@ -26,6 +26,7 @@ class Look:
         residuals: partial residuals at rows.
         legend_outside: whether there is room beside the axes.
         spread: standard deviation of the link, 0 where it is not known.
+        short: names of features that are short and still differ, for panels.
     """
 
     unit: str = "the link"
@@ -37,6 +38,7 @@ class Look:
     residuals: pd.DataFrame | None = None
     legend_outside: bool = True
     spread: float = 0.0
+    short: tuple[tuple[str, str], ...] = ()
 
     @property
     def least(self) -> float:
@@ -51,6 +53,10 @@ class Look:
     def effect_label(self) -> str:
         """Label of the axis of effects."""
         return f"effect on {self.unit}"
+
+    def name(self, feature: str) -> str:
+        """What a feature is called: in a panel its short name."""
+        return dict(self.short).get(feature, feature) if self.compact else feature
 
     def quantiles_of(self, feature: str, *probabilities: float) -> np.ndarray | None:
         """Quantiles of a number, None where they are not known."""

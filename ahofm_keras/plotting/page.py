@@ -13,14 +13,14 @@ import pandas as pd
 from ahofm_keras.decomposition import Parts
 from ahofm_keras.decomposition.names import check_count
 from ahofm_keras.decomposition.parts import NOTHING, predictors_of
-from ahofm_keras.decomposition.ranking import over
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.formulas import formula_lines
+from ahofm_keras.plotting.choice import Choice, choose, share_from_3
 from ahofm_keras.plotting.curves import RUNAWAY, core_of
 from ahofm_keras.plotting.effects import draw_picture
 from ahofm_keras.plotting.levels import lies_flat, needs_rows
 from ahofm_keras.plotting.maps import draw_bars, draw_map, interaction_map_data, map_side, triple_data
-from ahofm_keras.plotting.picture import Picture, effect_frame, read_effect
+from ahofm_keras.plotting.picture import Picture, effect_frame, read_effect, read_networks
 from ahofm_keras.plotting.surfaces import MOST_PAGE_CELLS, contour_levels, extent, value_bar
 from ahofm_keras.plotting.texts import wrap
 from ahofm_keras.plotting.theme import INK, LETTER, SMALL, SOFT, TITLE, name_axis, new_figure, styled
@@ -34,8 +34,6 @@ _BAR = 0.045
 _ALONE = (1.5, 1.25)
 _WIDTH, _NARROW = 11.0, 7.4
 _TRIPLES = 10
-# The map needs this many features to say more than the panels above it.
-_LEAST_MAP = 4
 # A map that is wider, in inches, leaves no room beside it.
 _LARGE_MAP = 6.0
 _CUT = "band leaves the scale"
@@ -46,76 +44,6 @@ _LINE = 0.16
 
 # Axes by label, and notes.
 Drawn = tuple[dict[str, Any], list[str]]
-
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """What a page shows and what it leaves out.
-
-    Args:
-        main: labels of main effects, the strongest first.
-        pairs: labels of pairs, the strongest first.
-        shares: of each order.
-        left_out: what is not shown, in words.
-        map: whether there is an interaction map.
-    """
-
-    main: list[str]
-    pairs: list[tuple[str, str]]
-    shares: dict[int, float]
-    left_out: list[str]
-    map: bool
-
-
-def choose(parts: Parts, curves: int, surfaces: int) -> Choice:
-    """The strongest effects, as many as asked for."""
-    total = parts.total_variance
-    shares = {order: float(over(v, total)) for order, v in parts.variance_by_order.items()}
-    left_out: list[str] = []
-    labels = [variable.label for variable in parts.variables]
-    main = _ranked(parts, 1)
-    strong = [(subset, share) for subset, share in main if share > NOTHING]
-    silent = [labels[subset[0]] for subset, share in main if share <= NOTHING]
-    if not strong:
-        strong, silent = main, []
-    _say(left_out, "main effects", strong[curves:])
-    pairs = [entry for entry in _ranked(parts, 2) if entry[1] > NOTHING]
-    _say(left_out, "pairs", pairs[surfaces:])
-    mapped = len({v for subset, _ in pairs for v in subset}) >= _LEAST_MAP
-    higher = _higher(shares)
-    if higher > NOTHING and not mapped:
-        left_out.append(f"not shown: interactions of order 3 and above ({percent(higher)} of variance)")
-    if silent:
-        listed = ", ".join(shorten(name, 24) for name in silent[:8])
-        more = f" and {len(silent) - 8} more" if len(silent) > 8 else ""
-        left_out.append(f"without a main effect: {listed}{more}")
-    return Choice(
-        [labels[subset[0]] for subset, _ in strong[:curves]],
-        [(labels[a], labels[b]) for (a, b), _ in pairs[:surfaces]],
-        shares,
-        left_out,
-        mapped,
-    )
-
-
-def _higher(shares: dict[int, float]) -> float:
-    return sum(share for order, share in shares.items() if order > 2)
-
-
-def _ranked(parts: Parts, order: int) -> list[tuple[tuple[int, ...], float]]:
-    if order > parts.largest_order:
-        return []
-    subsets = parts.subsets(order)
-    found = over(parts.variances(subsets), parts.total_variance)
-    best = np.argsort(-found, kind="stable")
-    return [(tuple(map(int, subsets[k])), float(found[k])) for k in best]
-
-
-def _say(left_out: list[str], what: str, rest: list[tuple[tuple[int, ...], float]]) -> None:
-    if rest:
-        share = percent(sum(share for _, share in rest))
-        name = what if len(rest) > 1 else what.removesuffix("s")
-        left_out.append(f"not shown: {len(rest):,} more {name} ({share} of variance)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +108,9 @@ def _chapter_data(
 ) -> dict[str, pd.DataFrame]:
     chosen = choose(Parts(model), curves, surfaces)
     found = {label: effect_frame(read_effect(model, (label,), **options)) for label in chosen.main}
+    parts = Parts(model)
+    for picture in read_networks(parts, **options) if parts.opaque else []:
+        found[picture.effect.label] = effect_frame(picture)
     for pair in chosen.pairs:
         found[":".join(pair)] = effect_frame(read_effect(model, pair, **options))
     if chosen.map:
@@ -222,13 +153,22 @@ def _read_chapter(
     left_out = chosen.left_out
     if not parts.groups:
         value = model.family.inverse_link(np.asarray(parts.constant), np)
-        left_out = [f"constant, {number(float(value))}"]
-    return Chapter(
-        parts.parameter,
-        _sections(model, chosen, main, pairs, mask),
-        (len(main), len(pairs)),
-        left_out,
-    )
+        left_out = [f"constant, {number(float(value))}"] * (not parts.opaque)
+    networks = read_networks(parts, **options) if parts.opaque else []
+    drawn = {picture.effect.label for picture in networks}
+    rest = [own for own in parts.opaque if own.label not in drawn]
+    left_out += [
+        f"not shown: {own.label} ({percent(own.variance / (parts.total_variance or 1.0))} of variance)"
+        for own in rest
+    ]
+    sections = _sections(model, chosen, main, pairs, mask)
+    if networks:
+        share = percent(sum(picture.effect.share for picture in networks))
+        height = 0.35 + _PANEL * _rows(len(networks), _COLUMNS)
+        title = f"Networks   {share} of variance"
+        strip = Section(title, height, lambda strip: _draw_main(strip, networks))
+        sections.insert(int(bool(main)), strip)
+    return Chapter(parts.parameter, sections, (max(len(main), len(networks)), len(pairs)), left_out)
 
 
 def _sections(
@@ -251,7 +191,7 @@ def _sections(
 def _map_sections(model: AdditiveModel, chosen: Choice) -> list[Section]:
     """The map with the triples beside it; below it, where it is large."""
     frame, triples = interaction_map_data(model), triple_data(model, _TRIPLES)
-    higher = _higher(chosen.shares)
+    higher = share_from_3(chosen.shares)
     about = f"   order 3 and above: {percent(higher)} of variance" if higher > 0 else ""
     side = min(map_side(len(frame)), 8.0)
     if side <= _LARGE_MAP or not len(triples):
@@ -393,7 +333,8 @@ def shared_limits(pictures: list[Picture]) -> tuple[float, float]:
     tails = np.concatenate([picture.effect.fit for picture in pictures])
     if np.ptp(tails) <= RUNAWAY * (high - low):
         low, high = float(tails.min()), float(tails.max())
-    height = max(high - low, least) if high - low > 1e-12 else np.inf
+    nothing = high - low <= 1e-12 or all(p.effect.share <= NOTHING for p in pictures)
+    height = np.inf if nothing else max(high - low, least)
     reach = np.inf if residuals else (RUNAWAY - 1) / 2 * height
     everywhere = [np.ones(len(core), bool) for core in cores]
     for shown in (everywhere, cores):

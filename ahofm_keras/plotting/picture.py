@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ahofm_keras.decomposition import Effect, Parts, effect
+from ahofm_keras.decomposition import Effect, Parts, effect, effects
+from ahofm_keras.decomposition.effect_records import check_by
 from ahofm_keras.decomposition.names import check_count, find_subset
 from ahofm_keras.decomposition.parts import NOTHING
 from ahofm_keras.errors import DataError
@@ -24,6 +25,8 @@ from ahofm_keras.texts import number, shorten
 # Quantiles of a third feature that its slices are taken at, and levels of a category, at most.
 SLICES = (0.1, 0.5, 0.9)
 _MOST_LEVEL_SLICES = 4
+# Letters of a feature's name in a panel.
+_SHORT_NAME = 28
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +60,12 @@ def read_effect(
     rug: bool = False,
     residuals: bool = False,
     parameter: str | None = None,
+    by: str | None = None,
 ) -> Picture:
     """The effect of features of a model, or one that was computed before; arguments as `plot_effect`."""
     check_level("level", level)
     if isinstance(source, Effect):
-        _check_alone(features, rug, residuals)
+        _check_alone(features if by is None else (by,), rug, residuals)
         if parameter not in (None, source.parameter):
             raise DataError("An effect is that of one parameter: `parameter` goes with a model.")
         of = "" if source.parameter is None else f" of {source.parameter}"
@@ -69,6 +73,8 @@ def read_effect(
     check_count("points", points, 2)
     parts = Parts(source, parameter)
     source = parts.model
+    if by is not None:
+        return _read_by(parts, features, by, at, points, log, trim, purify, data, level, rug, residuals)
     subset = find_subset(parts, features)
     labels = [parts.variables[v].label for v in subset]
     at = {name: _ascending(values) for name, values in (at or {}).items()}
@@ -86,6 +92,51 @@ def read_effect(
             raise DataError("Partial residuals are drawn for one feature; `rug=True` shows rows of two.")
         look = look.within(residuals=residual_data(source, labels[0], data, purify))
     return Picture(found, look, (*grid.notes, *notes), asides)
+
+
+def _read_by(
+    parts: Parts,
+    features: tuple[str, ...],
+    by: str,
+    at: Mapping[str, Any] | None,
+    points: int | None,
+    log: bool | None,
+    trim: bool,
+    purify: bool,
+    data: Any,
+    level: float,
+    rug: bool,
+    residuals: bool,
+) -> Picture:
+    """Curves per level of a category, or the slope of a number."""
+    check_by(by, features, purify)
+    if residuals:
+        raise DataError("Partial residuals are drawn for one feature, without `by`.")
+    subset = find_subset(parts, (*features, by))
+    shown = subset if parts.variables[subset[-1]].is_category else subset[:-1]
+    at = {name: _ascending(values) for name, values in (at or {}).items()}
+    grid = choose_grid(parts, shown, at, points, log, trim)
+    labels = [parts.variables[v].label for v in subset]
+    found = effect(parts.model, *labels[:-1], at=grid.at, by=labels[-1])
+    look = look_of(parts, shown, grid, level)
+    if found.slope_of is not None:
+        look = look.within(unit=f"{look.unit} per unit of {found.slope_of}", spread=0.0)
+    if rug:
+        look = look.within(rows=rug_data(parts.model, *found.features, data=data))
+    return Picture(found, look, tuple(grid.notes))
+
+
+def read_networks(parts: Parts, *, level: float = 0.95, **_: Any) -> list[Picture]:
+    """Pictures of the networks that are functions of one column; they have no bands.
+
+    Args:
+        parts: of the model.
+        level: of the bands of other effects.
+    """
+    model = parts.model
+    unit, spread = link_label(model.family.link, model.quantity), float(np.sqrt(parts.total_variance))
+    own = [found for found in effects(model, order=1) if found.label in {o.label for o in parts.opaque}]
+    return [Picture(found, Look(unit=unit, level=level, spread=spread)) for found in own]
 
 
 def squeeze(picture: Picture) -> Picture:
@@ -134,7 +185,9 @@ def look_of(parts: Parts, subset: tuple[int, ...], grid: Grid, level: float) -> 
         for v in subset
         if not parts.variables[v].is_category
     ]
+    labels = [variable.label for variable in parts.variables]
     return Look(
+        short=tuple(zip(labels, shorten_apart(labels, _SHORT_NAME), strict=True)),
         unit=link_label(model.family.link, model.quantity),
         level=level,
         log=frozenset(name for name, stretch in grid.stretches.items() if stretch.log),

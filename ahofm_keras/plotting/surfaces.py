@@ -119,7 +119,7 @@ def draw_surface(
             log_axis(ax, axis)
         elif look.compact:
             (ax.xaxis if axis == "x" else ax.yaxis).get_major_locator().set_params(nbins=5)
-        name_axis(ax, axis, name)
+        name_axis(ax, axis, look.name(name))
     ax.set_xlim(x.min(), x.max())
     ax.set_ylim(y.min(), y.max())
     if extent(effect, mask=mask) == 0:
@@ -216,8 +216,8 @@ def draw_table(
         _write_cells(ax, seen, far, limit, SMALL if fit.size > 30 or look.compact else TEXT - 1)
     letters = _COMPACT_LETTERS if look.compact else _LETTERS
     _name_cells(ax, rows[kept[0]], columns[kept[1]], letters)
-    name_axis(ax, "y", effect.features[1 - across])
-    name_axis(ax, "x", effect.features[across])
+    name_axis(ax, "y", look.name(effect.features[1 - across]))
+    name_axis(ax, "x", look.name(effect.features[across]))
     notes = [NO_ROWS] if far.any() else []
     if extent(effect, mask=mask) == 0:
         notes.append(NOTHING_THERE)

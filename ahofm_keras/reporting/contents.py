@@ -22,12 +22,15 @@ from ahofm_keras.reporting.known_rows import describe_sample, find_known_rows
 from ahofm_keras.reporting.outcome import describe_outcome
 from ahofm_keras.reporting.quality import describe_quality
 from ahofm_keras.reporting.ranking import describe_ranking, map_order
+from ahofm_keras.reporting.survival import describe_survival
 from ahofm_keras.reporting.words import (
     default_title,
     describe_facts,
     describe_family,
     describe_parameters,
     describe_words,
+    observed_words,
+    response_words,
 )
 from ahofm_keras.terms import Margin, Variable
 
@@ -57,13 +60,13 @@ def collect(
     sample = None if known is None else describe_sample(every, known, rows)
     chapters = [_chapter(own, data) for own in every]
     several = parts.parameter is not None
-    # What the predictors say together: of one alone that is the mean, but for classes.
-    together = len(every) > 1 or (whole.family.several_classes and not several)
+    whole_shown = len(every) > 1 or not several
     return {
         "title": default_title(parts) if title is None else title,
         "version": __version__,
         "formula": "\n".join(formula_lines(whole if len(every) > 1 else first)),
-        "response": str(whole.response),
+        "response": response_words(whole.response),
+        "observed": observed_words(whole.response),
         "facts": describe_facts(parts),
         "warnings": [] if whole.fit_result is None else list(whole.fit_result.warnings),
         "quality": describe_quality(whole, known),
@@ -74,7 +77,8 @@ def collect(
         "sample": sample,
         "about": describe_parameters(every) if several else None,
         "classes": list(map(str, whole.family.classes)) if whole.family.several_classes else [],
-        "outcome": describe_outcome(every, known, level) if together else None,
+        "outcome": describe_outcome(every, known, level) if whole_shown else None,
+        "survival": describe_survival(whole, known, rows > 0) if whole_shown else None,
         **chapters[0],
         "chapters": chapters if len(every) > 1 else [],
     }

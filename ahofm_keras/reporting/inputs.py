@@ -45,9 +45,15 @@ def levels_of(parts: Parts, name: str) -> tuple[Any, ...]:
 
 
 def input_names(parts: Parts) -> list[str]:
-    """Raw columns in the order of the model's variables, those of offsets last."""
+    """Raw columns in the order of the model's variables, those of offsets last.
+
+    Not those that networks alone take: a page cannot compute these.
+    """
     used = [name for variable in parts.variables for name in variable.expression.columns()]
-    return list(dict.fromkeys([*used, *parts.model.design.columns]))
+    predictors = parts.model.whole().design.predictors.values()
+    offsets = [own for predictor in predictors for own in predictor.offsets.values()]
+    rest = {name for own in offsets for name in own.columns()}
+    return list(dict.fromkeys([*used, *(name for name in parts.model.design.columns if name in rest)]))
 
 
 def _input(parts: Parts, name: str, columns: Mapping[str, np.ndarray] | None) -> dict[str, Any]:

@@ -10,11 +10,12 @@ import numpy as np
 
 from ahofm_keras.bases import locate_levels
 from ahofm_keras.decomposition.parts import Parts, predictors_of
-from ahofm_keras.decomposition.read_rows import functions_on
+from ahofm_keras.decomposition.read_rows import functions_on, opaque_on
 from ahofm_keras.draws import generator
+from ahofm_keras.families.baseline import EVENT, STOP
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.reading import read_response
-from ahofm_keras.reporting.encoding import pack
+from ahofm_keras.reporting.encoding import Packed, pack
 from ahofm_keras.reporting.inputs import input_names, levels_of
 
 # Rows whose functions are in memory at once.
@@ -52,12 +53,11 @@ def find_known_rows(model: AdditiveModel, data: Any) -> KnownRows | None:
         model: whole.
         data: rows with their response, or None.
     """
-    if model.family.nuisance:
-        return None  # a censored response has no residual
     if data is not None:
         columns = model.read_inputs(data)
         y = read_response(data, model.response, model.family)
-        return _fitted(model, columns, *model.family.as_weighted(y, None), True)
+        y, weight = model.family.as_weighted(y, None)
+        return _fitted(model, columns, y, weight, True)
     if model.sample is None:
         return None
     return _fitted(model, model.sample.columns, model.sample.y, model.sample.weight, False)
@@ -77,7 +77,8 @@ def _fitted(
         own = {name: values[start : start + _CHUNK] for name, values in columns.items()}
         functions = functions_on(every[0], own)
         for parts, (name, predictor) in zip(every, model.design.predictors.items(), strict=True):
-            pieces[name].append(parts.link(functions) + predictor.offset(own))
+            link = parts.link(functions) + predictor.offset(own)
+            pieces[name].append(link + sum(opaque_on(parts, own).values(), 0.0))
     links = {name: np.concatenate(found) for name, found in pieces.items()}
     parameters = model.family.inverse_links(links)
     # A family with one parameter has the mean for it, and need not know its distribution.
@@ -115,16 +116,25 @@ def describe_sample(every: Sequence[Parts], rows: KnownRows, most: int) -> dict[
         return None
     if len(usable) > most:
         usable = np.sort(generator(0, "rows of a page").choice(usable, most, replace=False))
-    names = [next(iter(own.model.design.predictors)) for own in every]
-    etas = {name: link[usable] for name, link in rows.links.items()}
-    working = model.whole().family.working(rows.y[usable], etas)
+    shown, whole = rows.y[usable], model.whole()
+    # A censored time has neither a residual nor a mean to stand beside.
+    plain = not whole.family.nuisance
     return {
         "columns": [
             pack(indices[name][usable], "i4") if name in indices else pack(rows.columns[name][usable])
             for name in input_names(parts)
         ],
-        "y": pack(rows.y[usable]),
-        "mean": None if model.whole().family.several_classes else pack(rows.mean[usable], "f4"),
-        "residuals": [pack(working[name][1] - etas[name], "f4") for name in names],
+        "y": pack(shown if plain else shown[:, STOP]),
+        "events": None if plain else pack(shown[:, EVENT], "i4"),
+        "mean": pack(rows.mean[usable], "f4") if plain and not whole.family.several_classes else None,
+        "residuals": _residuals(every, rows, usable) if plain else None,
         "given": rows.given,
     }
+
+
+def _residuals(every: Sequence[Parts], rows: KnownRows, usable: np.ndarray) -> list[Packed]:
+    """Working residuals of each predictor."""
+    names = [next(iter(own.model.design.predictors)) for own in every]
+    etas = {name: link[usable] for name, link in rows.links.items()}
+    working = every[0].model.whole().family.working(rows.y[usable], etas)
+    return [pack(working[name][1] - etas[name], "f4") for name in names]

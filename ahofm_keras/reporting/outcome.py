@@ -1,4 +1,4 @@
-"""What all predictors together say of the response, as a table that a page looks things up in.
+"""What all predictors together say of the response, as tables that a page looks things up in.
 
 A page knows links and sums, but no distributions: mean and quantiles of the response are computed here
 on a grid of the predictors, and the page interpolates between its points with cubics.
@@ -13,9 +13,10 @@ import numpy as np
 
 from ahofm_keras.decomposition.parts import Parts, level_values
 from ahofm_keras.decomposition.read_rows import functions_on
-from ahofm_keras.families import Family
+from ahofm_keras.families import Family, Quantile
 from ahofm_keras.reporting.encoding import pack
 from ahofm_keras.reporting.known_rows import KnownRows
+from ahofm_keras.reporting.responses import quantile_sums, response_table
 
 # Points along each axis of a grid, by the number of predictors that are not constant.
 _POINTS = {0: 1, 1: 401, 2: 81, 3: 25}
@@ -30,9 +31,7 @@ Json = dict[str, Any]
 
 
 def describe_outcome(all_parts: Sequence[Parts], rows: KnownRows | None, level: float) -> Json | None:
-    """Axes of the grid, and the tables `mean`, `lower` and `upper` (None where they are not smooth).
-
-    Of a response that is one of several classes there are the probabilities of these instead, `classes`.
+    """What a page says of the response.
 
     Args:
         all_parts: of each predictor of one model.
@@ -40,23 +39,52 @@ def describe_outcome(all_parts: Sequence[Parts], rows: KnownRows | None, level: 
         level: of the interval of a new response.
 
     Returns:
-        None where there are too many predictors.
+        `axes` of a grid and on it the `mean` or the probabilities of `classes`; `spread`, the table of
+        intervals, with the number of `trials` that they are of; `quantiles` of a family that has no
+        more than these. What there is not is None or empty. None where nothing is known beyond the
+        predictors, or where there are too many.
     """
     whole = all_parts[0].model.whole()
     family: Family = whole.family
-    ends = [_reach(parts, rows) for parts in all_parts]
-    moving = sum(high > low for low, high in ends)
-    if moving > _MOST_AXES:
-        return None
-    points = _POINTS.get(moving, _FEWEST)
-    axes = [np.linspace(low, high, points if high > low else 1) for low, high in ends]
-    mesh = [own.reshape(-1) for own in np.meshgrid(*axes, indexing="ij")]
     names = [next(iter(parts.model.design.predictors)) for parts in all_parts]
-    etas = dict(zip(names, mesh, strict=True))
-    return {
-        "axes": [[float(own[0]), float(own[-1]), len(own)] for own in axes],
-        **_tables(family, etas, level),
-    }
+    nothing: Json = {
+        "axes": [], "mean": None, "classes": [], "spread": None, "trials": None, "quantiles": []
+    }  # fmt: skip
+    if isinstance(family, Quantile):
+        places = {name: place for place, name in enumerate(names)}
+        return {**nothing, "quantiles": quantile_sums(places, family)}
+    if family.nuisance or (family.is_loss and len(names) == 1) or (family.is_linear and len(names) == 1):
+        return None
+    ends = [_reach(parts, rows) for parts in all_parts]
+    if sum(high > low for low, high in ends) > _MOST_AXES:
+        return None
+    found = {**nothing, **_means(family, ends, names)}
+    if family.labelled or family.is_loss:
+        return found
+    trials = _trials(family, rows)
+    counted = family if trials is None else family.for_trials(np.asarray(float(trials)))  # type: ignore
+    if trials is None and hasattr(family, "for_trials"):
+        return found
+    dispersion = _dispersion(all_parts[0].model)
+    spread = response_table(counted, ends, names, level, dispersion)
+    if spread is not None and trials is not None:
+        spread["most"] = float(trials)
+    return {**found, "spread": spread, "trials": trials}
+
+
+def _dispersion(model: Any) -> float | None:
+    if model.family.dispersion_known or not model.has_posterior:
+        return None
+    return float(model.posterior.dispersion) * model.dispersion_unit
+
+
+def _trials(family: Family, rows: KnownRows | None) -> int | None:
+    """The middle number of trials of the rows, of a family that counts successes."""
+    if not hasattr(family, "for_trials") or rows is None or rows.weight is None:
+        return None
+    own = rows.weight[rows.weight > 0]
+    whole = len(own) > 0 and bool(np.all(np.abs(own - np.rint(own)) < 1e-9))
+    return max(int(np.median(own)), 1) if whole else None
 
 
 def _reach(parts: Parts, rows: KnownRows | None) -> tuple[float, float]:
@@ -77,23 +105,22 @@ def _reach(parts: Parts, rows: KnownRows | None) -> tuple[float, float]:
     return float(found.min()) - air, float(found.max()) + air
 
 
-def _tables(family: Family, etas: Mapping[str, np.ndarray], level: float) -> Json:
+def _means(family: Family, ends: Sequence[tuple[float, float]], names: Sequence[str]) -> Json:
+    """Mean, or the probabilities of classes, on a grid; nothing where the predictor alone says it."""
+    if len(names) == 1 and not family.several_classes:
+        return {}
+    moving = sum(high > low for low, high in ends)
+    points = _POINTS.get(moving, _FEWEST)
+    axes = [np.linspace(low, high, points if high > low else 1) for low, high in ends]
+    mesh = [own.reshape(-1) for own in np.meshgrid(*axes, indexing="ij")]
+    etas: Mapping[str, np.ndarray] = dict(zip(names, mesh, strict=True))
+    described = {"axes": [[float(own[0]), float(own[-1]), len(own)] for own in axes]}
     with np.errstate(all="ignore"):
         parameters = family.inverse_links(etas)
         if family.several_classes:
             chances = np.asarray(family.probabilities(parameters), float)
-            return {**dict.fromkeys(_NAMES), "classes": [_table(own) for own in chances.T]}
-        found: dict[str, Any] = {"mean": family.mean_of(parameters)}
-        # Quantiles of counts have steps, between which a cubic would be no count.
-        if not family.discrete and not family.is_loss:
-            distribution = family.distribution_of(parameters)
-            found["lower"] = distribution.ppf((1 - level) / 2)
-            found["upper"] = distribution.ppf((1 + level) / 2)
-    tables = {name: _table(np.asarray(own, float)) for name, own in found.items()}
-    return {**dict.fromkeys(_NAMES), **tables, "classes": []}
-
-
-_NAMES = ("mean", "lower", "upper")
+            return {**described, "classes": [_table(own) for own in chances.T]}
+        return {**described, "mean": _table(np.asarray(family.mean_of(parameters), float))}
 
 
 def _table(values: np.ndarray) -> Json | None:

@@ -25,6 +25,7 @@ _ASSETS = files("ahofm_keras.reporting") / "assets"
 _SCRIPTS = (
     "arithmetic.js",
     "uncertainty.js",
+    "outcome.js",
     "page.js",
     "charts.js",
     "effect.js",
@@ -34,6 +35,7 @@ _SCRIPTS = (
     "ranking.js",
     "map.js",
     "inputs.js",
+    "survival.js",
     "predict.js",
     "fit.js",
     "chapters.js",

@@ -7,8 +7,13 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
+from ahofm_keras.errors import DataError
+from ahofm_keras.families.baseline import EVENT
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.reporting.known_rows import KnownRows
+from ahofm_keras.reporting.responses import level_words
+from ahofm_keras.reporting.words import response_words
+from ahofm_keras.survival_curves import share_in_order
 
 Figure = dict[str, Any]
 
@@ -36,33 +41,71 @@ def describe_quality(model: AdditiveModel, rows: KnownRows | None) -> dict[str, 
 
 
 def _measure(model: AdditiveModel, rows: KnownRows) -> list[Figure]:
-    y, mean, family = rows.y, rows.mean, model.family
-    several = len(model.design.predictors) > 1 or family.several_classes
-    weight = np.ones(len(y)) if rows.weight is None else rows.weight
-    figures = []
-    if np.ptp(y[weight > 0]) > 0 and not several:  # else a constant leaves nothing unexplained
-        null = float(family.unit_deviance(y, _null_mean(model, rows), np) @ weight)
-        figures.append(_explained(1 - float(family.unit_deviance(y, mean, np) @ weight) / null))
-    if family.several_classes:
-        right = float(np.average(mean.argmax(axis=1) == y, weights=weight))
-        note = "rows whose most likely class is theirs"
-        figures.append(_figure("Right classes", right, note, "percent"))
-        error = np.zeros(len(y))
+    family = model.family
+    weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+    if family.nuisance:
+        figures = _of_times(rows)
+    elif family.is_loss:
+        figures = _of_a_loss(model, rows, weight)
+    elif family.several_classes:
+        figures = _of_classes(rows, weight)
     else:
-        error = y - mean
+        figures = _of_means(model, rows, weight)
+    return [figure for figure in figures if figure["value"] is not None]
+
+
+def _of_times(rows: KnownRows) -> list[Figure]:
+    """Whether censored times come in the predicted order."""
+    events = float(np.sum(rows.y[:, EVENT] > 0))
+    found = _figure(
+        "Events", events, "rows whose event was seen; of the others it is known when it was not yet"
+    )
+    try:
+        share = share_in_order(rows.y, next(iter(rows.links.values())))
+    except DataError:  # too few events to have an order
+        return [found]
+    return [_figure("Concordance", share, "pairs of rows in the right order; 0.5 is guessing"), found]
+
+
+def _of_a_loss(model: AdditiveModel, rows: KnownRows, weight: np.ndarray) -> list[Figure]:
+    """Nothing is predicted but what the loss asks for."""
+    family = model.family
+    if not family.levels:
+        return _explained_figures(model, rows, weight)
+    quantiles = family.quantiles_of(family.inverse_links(rows.links))  # type: ignore[attr-defined]
+    figures = []
+    for level, own in zip(family.levels, quantiles.values(), strict=True):
+        below = float(np.average(rows.y <= own, weights=weight))
+        note = f"rows below the {level_words(level)}; {100 * level:.4g} % is right"
+        figures.append(_figure(f"Below the {level_words(level)}", below, note, "percent"))
+    return figures
+
+
+def _of_classes(rows: KnownRows, weight: np.ndarray) -> list[Figure]:
+    right = float(np.average(rows.mean.argmax(axis=1) == rows.y, weights=weight))
+    places = rows.y.astype(int)
+    with np.errstate(divide="ignore"):
+        log = np.log(rows.mean[np.arange(len(rows)), places])
+    note = "rows whose most likely class is theirs"
+    score = _log_score(float(np.average(log, weights=weight)))
+    return [_figure("Right classes", right, note, "percent"), score]
+
+
+def _of_means(model: AdditiveModel, rows: KnownRows, weight: np.ndarray) -> list[Figure]:
+    y, mean, family = rows.y, rows.mean, model.family
+    several, error = len(model.design.predictors) > 1, rows.y - rows.mean
+    figures = [] if several else _explained_figures(model, rows, weight)
     if family.binary:
         area = _area(y, mean, weight)
         figures.append(_figure("AUC", area, "0.5 is guessing, 1 sorts all rows rightly"))
         brier = float(np.average(error**2, weights=weight))
         figures.append(_figure("Brier score", brier, "mean squared error of the probability"))
-    elif not family.several_classes:
-        root = float(np.sqrt(np.average(error**2, weights=weight)))
-        figures.append(_figure("RMSE", root, f"typical error, in units of {model.response}"))
+    else:
+        root, unit = float(np.sqrt(np.average(error**2, weights=weight))), response_words(model.response)
+        figures.append(_figure("RMSE", root, f"typical error, in units of {unit}"))
         absolute = float(np.average(np.abs(error), weights=weight))
         figures.append(_figure("MAE", absolute, "mean absolute error"))
     dispersion = _dispersion(model)
-    if family.is_loss:  # which is no likelihood
-        return [figure for figure in figures if figure["value"] is not None]
     if several:
         parameters = family.inverse_links(rows.links)
         log = family.log_density(y, parameters, np) + family.log_constant(y)
@@ -70,7 +113,16 @@ def _measure(model: AdditiveModel, rows: KnownRows) -> list[Figure]:
     elif dispersion is not None:
         score = family.log_likelihood(y, mean, dispersion, weight) / float(weight.sum())
         figures.append(_log_score(score))
-    return [figure for figure in figures if figure["value"] is not None]
+    return figures
+
+
+def _explained_figures(model: AdditiveModel, rows: KnownRows, weight: np.ndarray) -> list[Figure]:
+    """The share of the deviance that is explained, where a constant leaves some unexplained."""
+    if np.ptp(rows.y[weight > 0]) == 0:
+        return []
+    null = float(model.family.unit_deviance(rows.y, _null_mean(model, rows), np) @ weight)
+    own = float(model.family.unit_deviance(rows.y, rows.mean, np) @ weight)
+    return [_explained(1 - own / null)]
 
 
 def _log_score(score: float) -> Figure:

@@ -34,11 +34,16 @@ def choose_batch_size(rows: int) -> int:
     return int(min(max(2**power, 32), 1024))
 
 
-def fit_adam(model: keras.Model, job: FitJob) -> Outcome:
+def fit_adam(model: keras.Model, job: FitJob, patience: int = PATIENCE) -> Outcome:
     """Fit by mini-batches; early stopping on the validation deviance, best weights restored.
 
     Without validation rows the training loss is watched instead. `val_loss` would be the wrong thing
     to watch: in Keras it includes the penalty.
+
+    Args:
+        model: compiled.
+        job: on rows in memory or a dataset.
+        patience: epochs without a gain after which it stops.
     """
     training, steps = _training_batches(job)
     validated = job.validation is not None
@@ -47,7 +52,7 @@ def fit_adam(model: keras.Model, job: FitJob) -> Outcome:
     stopping = _EarlyStopping(
         monitor,
         mode="min",
-        patience=PATIENCE,
+        patience=patience,
         # The training loss stands still, to float32, long before the weights do.
         restore_best_weights=validated,
     )

@@ -6,7 +6,6 @@ do not change: an update gives a new one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
@@ -294,7 +293,9 @@ def make_linear_block(design: Design, rows: float, variational: bool, settings: 
     layout = design.layout.only
     columns = LinearColumns(layout, settings.dense_numbers)
     starts = [_prior_start(span.block, rows, variational, settings) for span in layout.penalised]
-    prior = make_prior(starts, rows, settings, layout.unpenalised, columns.intercept)
+    prior = make_prior(
+        starts, rows, settings, layout.unpenalised, columns.intercept, layout.smoothing_index
+    )
     return LinearBlock(prior, np.zeros(columns.size), Spread.nothing(columns.size), columns)
 
 
@@ -309,15 +310,15 @@ def _prior_start(block: Columns, rows: float, variational: bool, settings: Setti
         settings.log_prior_odds * scales,
         tuple(least),
         settings.edf_penalty * any(feature.basis.is_spline for feature in block.features),
-        _least_penalty(block.features), block.atoms, settings,
+        _least_penalty(block), block.atoms, block.is_shrunk, block.inequalities, settings,
     )  # fmt: skip
 
 
-def _least_penalty(features: Sequence[Feature]) -> float:
+def _least_penalty(block: Columns) -> float:
     """1 / s_1 of a smooth, s_1 the least penalty of a function that is not a straight line; else 0."""
-    if len(features) != 1 or not features[0].basis.is_spline:
+    if len(block.features) != 1 or not block.features[0].basis.is_spline:
         return 0.0
-    penalised = features[0].eigenvalues[features[0].eigenvalues > 0]
+    penalised = block.penalties[0][block.penalties[0] > 0]
     if not len(penalised):
         return 0.0
     return float(1 / penalised.min())

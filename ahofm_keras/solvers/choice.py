@@ -11,6 +11,7 @@ from ahofm_keras.terms.layout import PredictorLayout
 
 AUTO = "auto"
 MINI_BATCHES = "adam"
+HYBRID = "hybrid"
 # Coefficients of one block: its matrices have the square of that, and are factorised in every sweep.
 LARGEST_BLOCK = 4000
 
@@ -42,12 +43,14 @@ def choose_solver(design: Design, streamed: bool, given: Sequence[str]) -> tuple
         return MINI_BATCHES, "the data is a dataset, which comes in batches"
     if given:
         return MINI_BATCHES, given[0]
-    reason = only_for_mini_batches(design)
-    if reason:
-        return MINI_BATCHES, reason
     block = largest_block(design)
     if block.size > LARGEST_BLOCK:
         return MINI_BATCHES, f"the {_too_large(block)} for exact updates"
+    opaque = opaque_term(design)
+    if opaque and len(design.predictors) > 1:
+        return MINI_BATCHES, f"{opaque}, and there are several predictors"
+    if opaque:
+        return HYBRID, f"{opaque}: mini-batches for it, exact updates for all others, in turn"
     return "variational", "data in memory, no block too large: chooses the smoothing, gives intervals"
 
 
@@ -69,9 +72,16 @@ def check_solver(design: Design, solver: str, streamed: bool, given: Sequence[st
             f'solver="{solver}" works on all rows at once, but {given[0]}. Leave that out, or use '
             'solver="adam".'
         )
-    reason = only_for_mini_batches(design)
-    if reason:
-        raise DataError(f'solver="{solver}" needs exact updates, but {reason}. Use solver="adam".')
+    opaque, several = opaque_term(design), len(design.predictors) > 1
+    if opaque and (solver != HYBRID or several):
+        why = f"{opaque}, and there are several predictors" if several else opaque
+        ways = 'solver="adam"' if several else 'solver="hybrid" or solver="adam"'
+        raise DataError(f'solver="{solver}" needs exact updates, but {why}. Use {ways}.')
+    if solver == HYBRID and not opaque:
+        raise DataError(
+            'solver="hybrid" is for models with networks, `deep(x1, net="net")`, and this one has none. '
+            'Use solver="variational".'
+        )
     block = largest_block(design)
     if block.size > LARGEST_BLOCK:
         raise DataError(
@@ -80,8 +90,8 @@ def check_solver(design: Design, solver: str, streamed: bool, given: Sequence[st
         )
 
 
-def only_for_mini_batches(design: Design) -> str | None:
-    """Why no block solver can fit a design, or None."""
+def opaque_term(design: Design) -> str | None:
+    """Why block solvers cannot fit all terms of a design, or None."""
     opaque = [term for layout in design.layout.values() for term in layout.opaque]
     return f"`{opaque[0].label}` has no exact updates" if opaque else None
 
@@ -97,8 +107,11 @@ def largest_block(design: Design) -> BlockSize:
 
 
 def can_have_posterior(design: Design) -> bool:
-    """Whether all coefficients are in blocks, small enough for their covariances to be computed."""
-    return not only_for_mini_batches(design) and largest_block(design).size <= LARGEST_BLOCK
+    """Whether the blocks are small enough for their covariances to be computed.
+
+    Terms that are in no block are taken as given.
+    """
+    return largest_block(design).size <= LARGEST_BLOCK
 
 
 def _linear_block(layout: PredictorLayout) -> BlockSize:

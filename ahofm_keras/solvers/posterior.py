@@ -46,7 +46,8 @@ def write_posterior(model: Any, engine: Engine, state: State, fits: int | None =
     layer.smoothing_root.assign(_root(block.smoothing_covariance))
     layer.linear_edf.assign(block.edf)
     unit = np.log(engine.weight_unit)
-    layer.linear_smoothing.assign(_kept(block.prior.smoothing(), unit))
+    index = list(engine.design.layout.only.smoothing_index) or [0]
+    layer.linear_smoothing.assign(_kept(block.prior.smoothing(), unit)[index])
     groups = []
     for place, order in enumerate(engine.design.layout.only.orders):
         own = state.groups_of(order.key)
@@ -179,9 +180,10 @@ def read_posterior(model: Any, engine: Engine) -> State | None:
     groups = tuple(group for group in found if group is not None)
     linear = read_linear_weights(model, state.linear)
     root = np.asarray(layer.linear_root)
+    _, firsts = np.unique(engine.design.layout.only.smoothing_index or (0,), return_index=True)
     linear = replace(
         linear,
-        prior=linear.prior.with_smoothing(_logarithms(layer.linear_smoothing, unit)),
+        prior=linear.prior.with_smoothing(_logarithms(layer.linear_smoothing, unit)[firsts]),
         spread=Spread(root @ root.T, linear.edf),
     )
     return _with_covariances(engine, State(dispersion, linear, groups))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import lapack, solve_triangular
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +48,17 @@ class Precision:
             scaled = self.scale[own] * rhs[own]
             # Not by SciPy's `cho_solve`, which takes longer to look at its arguments than to solve.
             solved[own] = self.scale[own] * lapack.dpotrs(self.factor, scaled, lower=0)[0]
+        return solved
+
+    def half_solve(self, rhs: np.ndarray) -> np.ndarray:
+        """R^-T b `(u,)`, or `(u, k)` of several b, with R'R = A of the coefficients in use."""
+        scaled = (self.scale[self.used] * rhs[self.used].T).T
+        return np.asarray(solve_triangular(self.factor, scaled, trans="T"))
+
+    def second_half_solve(self, half: np.ndarray) -> np.ndarray:
+        """R^-1 h `(m,)`: after `half_solve`, the solution."""
+        solved = np.zeros(len(self.scale))
+        solved[self.used] = self.scale[self.used] * solve_triangular(self.factor, half)
         return solved
 
     @cached_property

@@ -41,6 +41,7 @@ class PriorShape:
             matrix says less and less of a coefficient, and nothing else would hold it.
         weak: `(m,)`, how strong that prior is beside that of other coefficients.
         settings: constants of the solvers.
+        inequalities: `(c, m)`, forms of the coefficients that are at least 0; None where there are none.
 
     Attributes:
         of_widths: shapes of the same groups with other numbers of functions, see `resized`.
@@ -59,6 +60,7 @@ class PriorShape:
     rows: float
     weak: np.ndarray
     settings: Settings
+    inequalities: np.ndarray | None = None
     of_widths: dict[int, PriorShape] = field(init=False, default_factory=dict, repr=False)
 
     @cached_property
@@ -85,6 +87,13 @@ class PriorShape:
         products = self.eigenvalues[1:].any(axis=0) & self.shrunk
         several = np.isin(self.groups, self.groups[products])
         return FunctionGroups(np.where(several | ~self.shrunk, -1, self.groups))
+
+    @cached_property
+    def is_held(self) -> np.ndarray:
+        """`(m,)`, which coefficients stand in an inequality."""
+        if self.inequalities is None:
+            return np.zeros(len(self.groups), bool)
+        return np.asarray(self.inequalities.any(axis=0))
 
     @cached_property
     def penalties(self) -> np.ndarray | None:
@@ -139,9 +148,17 @@ class PriorShape:
             self,
             eigenvalues=self.eigenvalues[:, keep],
             groups=np.where(groups >= 0, numbers[groups], -1),
+            inequalities=self._inequalities_of(keep),
             **{name: getattr(self, name)[keep] for name in _BY_COEFFICIENT},
             **{name: getattr(self, name)[chosen] for name in _BY_GROUP},
         )
+
+    def _inequalities_of(self, keep: np.ndarray) -> np.ndarray | None:
+        """Those of some coefficients alone."""
+        if self.inequalities is None:
+            return None
+        own = ~self.inequalities[:, ~keep].any(axis=1)
+        return self.inequalities[own][:, keep] if own.any() else None
 
     def beside(self, other: PriorShape) -> PriorShape:
         """The groups of both, one after the other."""

@@ -26,6 +26,8 @@ class PriorStart:
         least: lambda of each margin below which the data may not choose; by default any will do.
         tied: what tau adds to lambda, see `BlockPrior`.
         atoms: number of the last lambdas that are those of atoms, which tau does not reach.
+        shrunk: `(m,)`, which coefficients tau reaches; by default all but those of atoms.
+        inequalities: `(c, m)`, forms of the coefficients that are at least 0, if there are any.
         edf_penalty: what a degree of freedom costs where the data chooses how rough the group is; levels
             of a category are neither rough nor smooth.
         settings: constants of the solvers.
@@ -41,6 +43,8 @@ class PriorStart:
     edf_penalty: float = 0.0
     tied: float = 0.0
     atoms: int = 0
+    shrunk: np.ndarray | None = None
+    inequalities: np.ndarray | None = None
     settings: Settings = field(default_factory=current_settings)
 
     @property
@@ -75,42 +79,66 @@ class PriorStart:
 
 
 def make_prior(
-    starts: Sequence[PriorStart], rows: float, settings: Settings, flat: int = 0, intercept: int = 0
+    starts: Sequence[PriorStart],
+    rows: float,
+    settings: Settings,
+    flat: int = 0,
+    intercept: int = 0,
+    numbers: Sequence[int] | None = None,
 ) -> BlockPrior:
     """The prior of a block for n rows.
 
     Args:
-        starts: of the groups.
+        starts: of the groups, or of their parts, one after another.
         rows: n.
         settings: constants of the solvers.
         flat: number of coefficients with a flat prior, which come before the groups.
         intercept: number of intercepts, 0 or 1, which come before all.
+        numbers: of the group that each is a part of, which starts as its first part does; by default
+            each is a group of its own.
     """
+    numbers = range(len(starts)) if numbers is None else numbers
     widths = [start.penalties.shape[1] for start in starts]
-    groups = np.concatenate([np.full(flat, -1), np.repeat(np.arange(len(starts)), widths)])
+    groups = np.concatenate([np.full(flat, -1), np.repeat(np.asarray(numbers, int), widths)])
+    parts = np.concatenate([np.full(flat, -1), np.repeat(np.arange(len(starts)), widths)])
+    leading = {group: place for place, group in reversed([*enumerate(numbers)])}
+    heads = [starts[leading[group]] for group in range(len(leading))]
     margins = max((len(start.penalties) for start in starts), default=1)
     eigenvalues = np.zeros((margins, len(groups)))
     # A margin that a group does not have has the lambda 0. One group at least: something to index.
-    parameters = np.full((max(len(starts), 1), margins + 1), -np.inf)
+    parameters = np.full((max(len(heads), 1), margins + 1), -np.inf)
     free, least = np.zeros(parameters.shape, bool), np.full(parameters.shape, -np.inf)
     scales, shrunk = np.zeros(parameters.shape, bool), np.ones(len(groups), bool)
     scales[:, -1] = True
-    for group, start in enumerate(starts):
+    for part, start in enumerate(starts):
+        of_atoms = range(len(start.penalties) - start.atoms, len(start.penalties))
+        eigenvalues[: len(start.penalties), parts == part] = start.penalties
+        reached = ~start.penalties[of_atoms].any(axis=0)
+        shrunk[parts == part] = reached if start.shrunk is None else start.shrunk
+    for group, start in enumerate(heads):
         own = [*range(len(start.penalties)), margins]
-        eigenvalues[: len(start.penalties), groups == group] = start.penalties
         parameters[group, own], free[group, own] = start.parameters()
         least[group, own] = start.lowest()
-        of_atoms = range(len(start.penalties) - start.atoms, len(start.penalties))
-        scales[group, of_atoms] = True
-        shrunk[groups == group] = ~start.penalties[of_atoms].any(axis=0)
+        scales[group, range(len(start.penalties) - start.atoms, len(start.penalties))] = True
     prices, edf_penalty, tied = np.zeros((3, len(parameters)))
-    prices[: len(starts)] = [start.price for start in starts]
-    edf_penalty[: len(starts)] = [start.edf_penalty * start.chosen for start in starts]
-    tied[: len(starts)] = [start.tied * start.chosen for start in starts]
+    prices[: len(heads)] = [start.price for start in heads]
+    edf_penalty[: len(heads)] = [start.edf_penalty * start.chosen for start in heads]
+    tied[: len(heads)] = [start.tied * start.chosen for start in heads]
     weak = np.ones(len(groups))
     weak[:intercept] = settings.weak_intercept
     shape = PriorShape(
         eigenvalues, groups, parameters, free, prices, least, edf_penalty, tied, scales, shrunk, rows,
-        weak, settings,
+        weak, settings, _inequalities(starts, parts),
     )  # fmt: skip
     return BlockPrior(shape.only_proper(), parameters, np.full(len(groups), rows, float))
+
+
+def _inequalities(starts: Sequence[PriorStart], parts: np.ndarray) -> np.ndarray | None:
+    """Those of all parts, `(c, m)`, for the coefficients of the block."""
+    found = []
+    for part, start in enumerate(starts):
+        if start.inequalities is not None:
+            wide = np.zeros((len(start.inequalities), len(parts)))
+            wide[:, parts == part] = start.inequalities
+            found.append(wide)
+    return np.concatenate(found) if found else None

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ahofm_keras.solvers.cones import nearest_in_cone
 from ahofm_keras.solvers.functions_in_use import resize
 from ahofm_keras.solvers.precision import Precision
 from ahofm_keras.solvers.prior_shape import PriorShape
@@ -39,10 +40,11 @@ class Solution:
     Args:
         prior: with the smoothing at which it is the posterior.
         mean: `(m,)`.
-        evidence: 1/2 log|Q| - 1/2 log|A| + b'A^-1 b / (2 dispersion) less the price of what is on: up to
-            constants, the part of the bound that depends on this block when its posterior is profiled
-            out.
+        evidence: 1/2 log|Q| - 1/2 log|A| + b'm / (2 dispersion), m the mean, less the price of what is
+            on: up to constants, the part of the bound that depends on this block when its posterior is
+            profiled out.
         precision: A.
+        free_mean: A^-1 b `(m,)`, which is the mean where no inequality holds it elsewhere.
         price: which the evidence has paid.
     """
 
@@ -50,6 +52,7 @@ class Solution:
     mean: np.ndarray
     evidence: float
     precision: Precision
+    free_mean: np.ndarray
     price: float = 0.0
 
     @property
@@ -234,10 +237,12 @@ class BlockPrior:
             precision: of the Gram matrix with this prior, where it is known already.
         """
         precision = precision or self._factorise(system.gram)
-        mean = precision.solve(system.rhs)
+        mean = free_mean = precision.solve(system.rhs)
+        if self.shape.inequalities is not None:
+            mean = nearest_in_cone(free_mean, system.rhs, precision, self.shape.inequalities)
         explained = float(system.rhs @ mean) / system.dispersion
         evidence = (self.log_determinant - precision.log_determinant + explained) / 2
-        return Solution(self, mean, evidence - self.price, precision, self.price)
+        return Solution(self, mean, evidence - self.price, precision, free_mean, self.price)
 
     def _factorise(self, gram: np.ndarray) -> Precision:
         needed = self.in_use(gram.diagonal())
@@ -258,7 +263,7 @@ class BlockPrior:
         if not self.shape.is_large:
             return np.ones(len(sizes), bool)
         shares = sizes / (sizes + self.precisions + _NOTHING)
-        return self.shape.own_functions.in_use(shares, self.settings)
+        return self.shape.own_functions.in_use(shares, self.settings) | self.shape.is_held
 
     def edf(self, solution: Solution, gram: np.ndarray) -> np.ndarray:
         """Effective degrees of freedom of each group, `(G,)`."""

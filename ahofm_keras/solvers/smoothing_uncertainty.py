@@ -25,6 +25,8 @@ def smoothing_covariance(solution: Solution, gram: np.ndarray, dispersion: float
 
     Functions that are not in use stay out of use.
     """
+    # Where inequalities hold the mean, it is no solution of a system; that without them is.
+    solution = replace(solution, mean=solution.free_mean)
     total, own = np.zeros_like(gram), solution.precision.in_use
     if own is None:
         return _covariance(solution, gram, dispersion)

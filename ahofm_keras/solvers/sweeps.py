@@ -13,6 +13,7 @@ from ahofm_keras.errors import warn
 from ahofm_keras.solvers import tasks
 from ahofm_keras.solvers.engine import Engine
 from ahofm_keras.solvers.job import ASTRAY, NOT_CONVERGED, STALLED, FitJob, Outcome, Rows
+from ahofm_keras.solvers.opaque import given_opaque
 from ahofm_keras.solvers.posterior import forget_posterior
 from ahofm_keras.solvers.progress import SweepLine
 from ahofm_keras.solvers.state import State
@@ -32,7 +33,7 @@ def make_engine(
 ) -> Engine:
     """The model as blocks, on all rows of a job or on chosen ones."""
     rows = job.weighted_training()
-    rows = rows if chosen is None else rows.take(chosen)
+    rows = given_opaque(model, rows if chosen is None else rows.take(chosen))
     # Several starts are fitted one by one; only their average fills the room that the model has.
     design = model.design.with_starts(1) if variational else _with_groups_in_use(model)
     rows, unit = (rows, 1.0) if model.family.dispersion_known else _with_mean_weight_1(rows)

@@ -33,13 +33,18 @@ def read_figures(model: AdditiveModel) -> Figures:
         "family": model.family.name,
         "link": model.family.link,
         "several": several_parameters(model),
+        "classes": tuple(map(str, model.family.classes)) if model.family.labelled else (),
+        "ordered": model.family.ordered,
         **{name: getattr(record, name, None) for name in _OF_THE_RECORD},
         "warnings": () if record is None else tuple(record.warnings),
     }
     # Minus twice a log-likelihood has no zero that a share could be taken of.
     deviances = (None, None) if found["several"] else (found["deviance"], found["null_deviance"])
     found["deviance_explained"] = _explained(*deviances)
-    found["aic"] = _aic(found["log_likelihood"], found["edf"], model.family.dispersion_known)
+    found["networks"] = any(own.opaque for own in model.design.layout.values())
+    # Nobody knows the degrees of freedom of a network.
+    likelihood = None if found["networks"] else found["log_likelihood"]
+    found["aic"] = _aic(likelihood, found["edf"], model.family.dispersion_known)
     found["residual_df"] = None
     if found["rows"] is not None and found["edf"] is not None:
         found["residual_df"] = max(found["rows"] - found["edf"], 1.0)

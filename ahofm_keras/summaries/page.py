@@ -22,7 +22,7 @@ _UNKNOWN = "not known"
 _COVARY = 0.005
 # Degrees of freedom of atoms below which they say nothing.
 _ATOMS_OFF = 0.05
-_UNITS = {"variational": "sweeps", "bcd": "sweeps", "adam": "epochs"}
+_UNITS = {"variational": "sweeps", "bcd": "sweeps", "adam": "epochs", "hybrid": "epochs"}
 
 
 def page_text(sections: Sequence[Section], figures: Figures) -> str:
@@ -65,11 +65,13 @@ def page_html(sections: Sequence[Section], figures: Figures) -> str:
 
 def _head(section: Section, figures: Figures) -> str:
     link = f"({section.link})" if section.parameter is None else ""
-    return f"{figures['family']}{link}, n = {_known(figures['rows'], ',')}"
+    classes = (" < " if figures["ordered"] else ", ").join(figures["classes"])
+    told = f", classes {classes}" if classes else ""
+    return f"{figures['family']}{link}, n = {_known(figures['rows'], ',')}{told}"
 
 
 def _title(section: Section) -> str:
-    return f"{section.parameter} ({section.link} link)"
+    return f"{section.parameter} ({section.link})"
 
 
 def _rule(section: Section) -> str:
@@ -86,6 +88,7 @@ def _tables(section: Section, figures: Figures) -> list[Table]:
         "smooth": _smooth_table,
         "tensor": _tensor_table,
         "interaction": _interaction_table,
+        "network": _network_table,
     }
     for kind, make in makers.items():
         own = terms[terms["kind"] == kind]
@@ -163,6 +166,12 @@ def _tensor_table(frame: pd.DataFrame, figures: Figures) -> Table:
     ]
     head = ("", "k", "df", "edf", "lambda", "share", *_test_head(figures))
     return Table("Tensor products", head, tuple(rows))
+
+
+def _network_table(frame: pd.DataFrame, figures: Figures) -> Table:
+    """Networks have a share, and no test."""
+    rows = [(label, str(row.order), percent(row.share)) for label, row in _rows(frame)]
+    return Table("Networks", ("", "features", "share"), tuple(rows))
 
 
 def _other_table(frame: pd.DataFrame, figures: Figures) -> Table:
@@ -266,6 +275,11 @@ def _notes(sections: Sequence[Section], figures: Figures) -> list[str]:
         if (terms["kind"] == "interaction").any():
             text += ", those of interactions also the chosen factors"
         notes.append(text + ".")
+    if figures["networks"]:
+        notes.append(
+            "edf, standard errors and p-values are those of the other terms, given the networks: there "
+            "is no AIC."
+        )
     if terms["pruned"].any():
         notes.append("pruned: the fit switched the term off, the data does not ask for it.")
     for section in sections:
@@ -281,6 +295,9 @@ def _section_notes(section: Section) -> list[str]:
     for label, order in section.orders.items():
         reached = f"there are interactions up to order {order}" if order > 1 else "no interactions"
         notes.append(f'{label}: {reached}, as D="auto" lets the data decide.')
+    shaped = section.terms["shape"].dropna()
+    if len(shaped):
+        notes.append(_shapes_note(shaped, section.terms))
     heaped = section.terms[section.terms["atoms"].fillna(0) > 0]
     if len(heaped):
         notes.append(_atoms_note(heaped))
@@ -291,6 +308,14 @@ def _section_notes(section: Section) -> list[str]:
             f"covariances make up {100 * (1 - shares):+.1f} %."
         )
     return notes
+
+
+def _shapes_note(shaped: pd.Series, terms: pd.DataFrame) -> str:
+    """Which smooths are held in a shape, and what that does not hold."""
+    listed = ", ".join(f"{label} {shape}" for label, shape in shaped.items())
+    others = (terms["order"] > 1).any()
+    alone = "main effects alone, interactions are free; " if others else ""
+    return f"held in shape: {listed} ({alone}edf and standard errors are those without the constraint)."
 
 
 def _atoms_note(terms: pd.DataFrame) -> str:

@@ -24,7 +24,7 @@ class Section:
 
     Args:
         parameter: of the family; None where the model has one predictor.
-        link: its name.
+        link: its link in words.
         formula: as the user wrote it; of a further parameter without the response.
         coefficients: a row per parametric coefficient.
         terms: one row per term, of an interaction one per order.
@@ -64,13 +64,17 @@ def read_section(model: Any, rows: int, residual_df: float | None) -> Section:
     terms = found.frame()
     return Section(
         model.of_parameter,
-        model.family.link,
+        model.family.link if model.of_parameter is None else _link_words(model),
         right_side(model.formula) if _is_further(model) else model.formula,
         _coefficients(found.block, model, residual_df),
         terms,
         _orders(model, terms),
         None if model.design.only.terms or model.of_parameter is None else _constant(model),
     )
+
+
+def _link_words(model: Any) -> str:
+    return str(model.whole().family.link_words(model.of_parameter))
 
 
 def _is_further(model: Any) -> bool:

@@ -24,6 +24,7 @@ _BY_MARGIN = tuple(f"{name}_by_margin" for name in ("k", "df", "lambda_asked", "
 
 COLUMNS = (
     "kind",
+    "shape",
     "order",
     "k_min",
     "k_max",
@@ -78,17 +79,27 @@ class TermRows:
         whole = ["order", "k_min", "k_max", "factors", "factors_asked", "features", "features_asked"]
         whole.append("atoms")
         kinds: dict[str, Any] = dict.fromkeys(whole, "Int64")
-        kinds |= {"kind": object, "pruned": bool} | dict.fromkeys(_BY_MARGIN, object)
+        kinds |= {"kind": object, "shape": object, "pruned": bool} | dict.fromkeys(_BY_MARGIN, object)
         return frame.astype(kinds | {c: float for c in COLUMNS if c not in kinds})
 
     def _rows(self, term: Term) -> dict[str, Row]:
         """The rows of a term: one, or one per order of an interaction; none of an offset."""
+        if any(own.name == term.name for own in self.parts.opaque):
+            return {term.label: self._opaque(term)}
         span = self.layout.by_name.get(term.name)
         if span is not None:
             fill = self._penalised if span.block.is_penalised else self._linear
             return {term.label: fill(span)}
         orders = self.layout.orders_of(term)
         return {order.label: self._interaction(term, order) for order in orders}
+
+    def _opaque(self, term: Term) -> Row:
+        """A network has neither smoothing nor degrees of freedom: its share is all there is to say."""
+        (variance,) = (own.variance for own in self.parts.opaque if own.name == term.name)
+        total = self.parts.total_variance
+        order = len(term.raw_columns(self.model.design.features))
+        share = variance / total if total > 0 else 0.0
+        return {"kind": term.word, "order": order, "share": share, "pruned": False}
 
     def _linear(self, span: Span) -> Row:
         name = span.term.name
@@ -112,6 +123,7 @@ class TermRows:
         term, block, where = span
         row: Row = {
             "kind": term.word,
+            "shape": block.shape or None,
             "order": block.order,
             **_by_margin("k", [feature.basis.splines for feature in block.features]),
             **_by_margin("df", block.df),
@@ -188,6 +200,7 @@ class TermRows:
         """Share of the variance of the link that a term, or an order of it, has on its own."""
         own = copy.copy(self._fresh)
         own.groups = [group for group in self.parts.groups if group.source == source]
+        own.opaque = []
         total = self.parts.total_variance
         share = own.total_variance / total if total > 0 else 0.0
         return share if share > NOTHING else 0.0

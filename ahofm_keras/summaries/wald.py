@@ -134,6 +134,10 @@ def variance_test(
 
 def _reference_penalty(block: Columns) -> np.ndarray:
     """The term's penalty at a smoothing that leaves `REFERENCE_DF` degrees of freedom to each margin."""
+    if block.inner is not None:
+        own = _reference_penalty(block.inner)
+        constants = block.size // block.width - len(own)
+        return np.repeat(np.pad(own, (constants, 0)), block.width)
     if not block.features:
         return np.sum([reference_penalty(penalty) for penalty in block.penalties], axis=0)
     margins = [

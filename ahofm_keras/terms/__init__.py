@@ -3,7 +3,15 @@
 Other modules ask terms, `Design.layout` and `Design.sources`; none names the class of a term.
 """
 
-from ahofm_keras.terms import interaction, linear, offset, smooth, tensor  # noqa: F401, each registers
+from ahofm_keras.terms import (  # noqa: F401, each registers
+    deep,
+    interaction,
+    linear,
+    offset,
+    scaled,
+    smooth,
+    tensor,
+)
 from ahofm_keras.terms.base import TERMS, Term, register_term
 from ahofm_keras.terms.blocks import Columns, InteractionOrder, RowsOfTerms, Sources
 from ahofm_keras.terms.design import Design, Predictor, fit_terms
@@ -12,6 +20,7 @@ from ahofm_keras.terms.features import Feature
 from ahofm_keras.terms.groups import Group, GroupReader
 from ahofm_keras.terms.layout import MEAN, Layout, PredictorLayout, Span
 from ahofm_keras.terms.margins import Margin, Margins, cell_of
+from ahofm_keras.terms.networks import Network, read_networks
 from ahofm_keras.terms.variables import Product, Variable, split_column, variables_by_key
 
 __all__ = [
@@ -27,6 +36,7 @@ __all__ = [
     "Layout",
     "Margin",
     "Margins",
+    "Network",
     "Predictor",
     "PredictorLayout",
     "Product",
@@ -37,6 +47,7 @@ __all__ = [
     "Variable",
     "cell_of",
     "fit_terms",
+    "read_networks",
     "register_term",
     "split_column",
     "variables_by_key",

@@ -10,8 +10,8 @@ stored and evaluated once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ahofm_keras.errors import DataError
@@ -19,10 +19,13 @@ from ahofm_keras.formula import TERM_CALLS, TermCall, TermSpec
 from ahofm_keras.transforms import Expression
 
 if TYPE_CHECKING:
+    from ahofm_keras.layers.inputs import RawColumns
     from ahofm_keras.terms.blocks import Columns, InteractionOrder, Sources
+    from ahofm_keras.terms.features import Feature
     from ahofm_keras.terms.groups import GroupReader
+    from ahofm_keras.terms.layout import Span
     from ahofm_keras.terms.learning import Learning
-    from ahofm_keras.terms.parametric import Parametric
+    from ahofm_keras.terms.parametric import Factor, Parametric
 
 Tensor = Any
 
@@ -95,6 +98,44 @@ class Term:
         """What it adds to the predictor as it is, with no coefficient."""
         return None
 
+    @property
+    def smooth_features(self) -> tuple[int, ...]:
+        """Those of its features whose basis has a size that may be too small."""
+        return self.features
+
+    @property
+    def raw_factors(self) -> tuple[Factor, ...]:
+        """Numbers and categories that it takes from raw columns, other than by a basis."""
+        return self.parametric.factors if self.parametric else ()
+
+    @property
+    def arrays(self) -> Mapping[str, tuple[int, ...]]:
+        """Raw columns whose rows are arrays, with the shape of these."""
+        return {}
+
+    def encoders(self, free: Callable[[str], str]) -> Sequence[RawColumns]:
+        """Layers of its own between raw columns and the trainable half of the graph.
+
+        Args:
+            free: gives a name that no other layer has.
+        """
+        return ()
+
+    @property
+    def networks(self) -> Mapping[str, str]:
+        """The user's networks in it: name of the layer -> name that the user gave."""
+        return {}
+
+    def raw_columns(self, features: Sequence[Feature]) -> set[str]:
+        """Names of the raw columns that it depends on.
+
+        Args:
+            features: of the design.
+        """
+        expressions = [factor.expression for factor in self.raw_factors]
+        expressions += [features[place].expression for place in self.features]
+        return {name for expression in expressions for name in expression.columns()} | {*self.arrays}
+
     def connect(self, inputs: Any) -> Tensor | None:
         """Its contribution `(n, c)` to the predictor, as a tensor of the model's graph.
 
@@ -107,6 +148,15 @@ class Term:
     def column_labels(self) -> tuple[str, ...]:
         """Names of the term's columns in `predict(type="terms")`."""
         return (self.label,)
+
+    def takes_out(self, span: Span, features: Sequence[Feature]) -> bool:
+        """Whether it leaves to another term of its predictor what that can say too.
+
+        Args:
+            span: of that term in the linear block.
+            features: of the design.
+        """
+        return False
 
     # Coefficients --------------------------------------------------------------------------------
 
@@ -126,7 +176,25 @@ class Term:
         """The term with room for so many groups of factors in each of its orders."""
         return self
 
+    def with_smoothing(self, smoothing: tuple[float, ...], fixed: bool) -> Term:
+        """The term with other lambdas, one per penalty of its columns.
+
+        Args:
+            smoothing: of each penalty.
+            fixed: whether no solver may choose others.
+        """
+        raise NotImplementedError
+
+    def relabelled(self, label: str) -> Term:
+        """The term with another label."""
+        return replace(self, label=label)
+
     # Readers -------------------------------------------------------------------------------------
+
+    @property
+    def multiplier(self) -> int | None:
+        """Position in the design of what it is multiplied with, if anything."""
+        return None
 
     @property
     def is_surface(self) -> bool:
@@ -137,6 +205,19 @@ class Term:
     def holds_main(self) -> bool:
         """Whether it has functions of each of its features alone."""
         return False
+
+    @property
+    def has_curves(self) -> bool:
+        """Whether it follows any shape along each of its features, on its own or at some level."""
+        return self.holds_main
+
+    @property
+    def axis(self) -> Any | None:
+        """What a term that cannot be taken apart is a function of, where that is one column.
+
+        It has the `expression`, and its `levels`, or its `low` and `high` end in training.
+        """
+        return None
 
     @property
     def line(self) -> Expression | None:

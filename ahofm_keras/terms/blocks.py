@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ahofm_keras.shapes import shape_rows
 from ahofm_keras.tensors import (
     count_products,
     flatten_coordinates,
@@ -98,7 +99,12 @@ class Columns:
         pure: whether its functions have mean zero along each margin.
         transform: `(M, q)`, from its coefficients to those of the basis functions of its one feature;
             None where they are not functions of one feature.
+        shape: that the function of a smooth is held in, one of `shapes.SHAPES`; empty where it is free.
+        inequalities: `(c, q)`, forms of the coefficients that are at least 0 because of it; None where
+            coefficients are free.
         remedy: what makes it smaller, in words.
+        inner: of products with functions of another variable, what these multiply; else None.
+        width: number of these functions.
     """
 
     size: int
@@ -111,7 +117,11 @@ class Columns:
     positions: tuple[int, ...] = ()
     pure: bool = True
     transform: np.ndarray | None = None
+    shape: str = ""
+    inequalities: np.ndarray | None = None
     remedy: str
+    inner: Columns | None = None
+    width: int = 1
 
     @property
     def order(self) -> int:
@@ -159,6 +169,15 @@ class Columns:
 
     def on_columns(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
         """The functions that it spans, at raw columns, not standardised, `(n, q)`."""
+        raise NotImplementedError
+
+    def edf_along(self, margin: int, edf: np.ndarray) -> float:
+        """Degrees of freedom along one margin, at the best place on the others.
+
+        Args:
+            margin: its number.
+            edf: of all coefficients, `(q,)`.
+        """
         raise NotImplementedError
 
     def describe(self, places: Mapping[int, tuple[int, int]]) -> dict[str, Any]:
@@ -237,6 +256,7 @@ class ProductColumns(Columns):
         df: degrees of freedom of each margin at that lambda.
         pure: whether every function has mean zero along each margin.
         fixed: whether the user gave lambda.
+        shape: of a smooth, one of `shapes.SHAPES`; empty where it is free.
     """
 
     def __init__(
@@ -247,6 +267,7 @@ class ProductColumns(Columns):
         df: tuple[float, ...],
         pure: bool,
         fixed: bool,
+        shape: str = "",
     ) -> None:
         self.positions, self.features = positions, features
         heaped = [feature.atom_smoothing for feature in features if feature.atoms]
@@ -255,6 +276,10 @@ class ProductColumns(Columns):
         self._widths = [len(feature.eigenvalues) for feature in features]
         self.size = count_products(self._widths, pure)
         self.transform = features[0].transform if pure and len(features) == 1 else None
+        self.shape = shape
+        if shape:
+            rows, free = shape_rows(shape, features[0].basis.size)
+            self.inequalities = rows[: len(rows) - free] @ features[0].transform
 
     @cached_property
     def penalties(self) -> np.ndarray:  # type: ignore[override]
@@ -331,6 +356,11 @@ class ProductColumns(Columns):
     def on_columns(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
         margins = [feature.centred_functions(columns) for feature in self.features]
         return np.asarray(row_products(margins, self.pure)).T
+
+    def edf_along(self, margin: int, edf: np.ndarray) -> float:
+        own = np.moveaxis(self.shaped(edf), margin, 0)
+        own = own if self.pure else own[1:]  # the constant is no function of the margin
+        return float(own.sum(axis=0).max())
 
     def describe(self, places: Mapping[int, tuple[int, int]]) -> dict[str, Any]:
         first = self.features[0]

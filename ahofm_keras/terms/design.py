@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,11 +13,14 @@ from ahofm_keras.errors import DataError
 from ahofm_keras.formula import Formula
 from ahofm_keras.terms.base import TERMS, Term
 from ahofm_keras.terms.blocks import InteractionOrder, Sources
+from ahofm_keras.terms.by import by_parts, learn_scaled
 from ahofm_keras.terms.features import Feature
 from ahofm_keras.terms.identifiability import warn_if_not_identifiable
 from ahofm_keras.terms.layout import MEAN, Layout, lay_out
 from ahofm_keras.terms.learning import Learning, Shared
 from ahofm_keras.terms.margins import Margins, function_means, learn_margins
+from ahofm_keras.terms.networks import Network
+from ahofm_keras.terms.ties import Tied, tie
 from ahofm_keras.terms.variables import Variable, find_variables
 from ahofm_keras.transforms import Expression, evaluate_expression, quote_column
 
@@ -29,10 +32,12 @@ class Predictor:
     Args:
         intercept: whether it has one.
         terms: in the order of the formula, main effects of an `ahofm` before it.
+        ties: names of terms that share their smoothing (`id=`), by id.
     """
 
     intercept: bool
     terms: tuple[Term, ...]
+    ties: tuple[tuple[str, ...], ...] = ()
 
     @property
     def offsets(self) -> dict[str, Expression]:
@@ -52,7 +57,7 @@ class Design:
     """All that was learned from the training data.
 
     Args:
-        columns: raw column -> `"number"`, `"text"` or `"boolean"`.
+        columns: raw column -> `"number"`, `"text"`, `"boolean"` or `"array"`.
         features: distinct bases, each evaluated once whatever the number of terms and predictors.
         predictors: by parameter of the family.
         rows: n of the training data.
@@ -71,6 +76,12 @@ class Design:
     def terms(self) -> tuple[Term, ...]:
         """The terms of all predictors."""
         return tuple(term for predictor in self.predictors.values() for term in predictor.terms)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Of the rows of the raw columns that hold arrays."""
+        terms = self.terms if self.whole is None else self.whole.terms
+        return {name: shape for term in terms for name, shape in term.arrays.items()}
 
     @property
     def only(self) -> Predictor:
@@ -117,7 +128,7 @@ class Design:
         """Where each coefficient stands."""
         return Layout(
             {
-                name: lay_out(predictor.intercept, predictor.terms, self.sources)
+                name: lay_out(predictor.intercept, predictor.terms, self.sources, predictor.ties)
                 for name, predictor in self.predictors.items()
             }
         )
@@ -127,7 +138,11 @@ class Design:
             "columns": dict(self.columns),
             "features": [feature.to_json() for feature in self.features],
             "predictors": {
-                name: {"intercept": own.intercept, "terms": [term.to_json() for term in own.terms]}
+                name: {
+                    "intercept": own.intercept,
+                    "terms": [term.to_json() for term in own.terms],
+                    "ties": [list(names) for names in own.ties],
+                }
                 for name, own in self.predictors.items()
             },
             "rows": self.rows,
@@ -140,7 +155,11 @@ class Design:
             dict(config["columns"]),
             tuple(Feature.from_json(feature) for feature in config["features"]),
             {
-                name: Predictor(own["intercept"], tuple(map(_read_term, own["terms"])))
+                name: Predictor(
+                    own["intercept"],
+                    tuple(map(_read_term, own["terms"])),
+                    tuple(map(tuple, own.get("ties", ()))),
+                )
                 for name, own in config["predictors"].items()
             },
             config["rows"],
@@ -198,8 +217,10 @@ def fit_terms(
     kinds: Mapping[str, str],
     *,
     levels: Mapping[str, tuple[str, ...]] | None = None,
+    ordered: Collection[str] = (),
     df_kind: str = "2H-HH",
     extrapolation: str = "clip",
+    networks: Mapping[str, Network] | None = None,
 ) -> Design:
     """Learn every term of some formulas from training columns.
 
@@ -208,8 +229,10 @@ def fit_terms(
         columns: raw columns that the formulas use, checked.
         kinds: kind of each column.
         levels: of the columns of categories whose levels have an order; others have their own.
+        ordered: columns of these whose order means something.
         df_kind: definition of degrees of freedom, `"2H-HH"` or `"H"`.
         extrapolation: `"clip"`, `"linear"` or `"error"`.
+        networks: that terms may be, by name.
 
     Raises:
         DataError, FormulaError: a constant feature, a df that cannot be reached, too few rows.
@@ -223,7 +246,7 @@ def fit_terms(
             for feature, df in zip(spec.features, term.degrees_asked(spec), strict=False):
                 key = feature, term.has_small_bases
                 reach[key] = max(reach.get(key, 0.0), df)
-    shared = Shared(columns, levels or {}, df_kind, extrapolation, reach)
+    shared = Shared(columns, levels or {}, df_kind, extrapolation, reach, ordered, networks)
     predictors = {name: _learn_predictor(formula, shared) for name, formula in formulas.items()}
     rows = len(next(iter(columns.values())))
     features = tuple(shared.pool.features)
@@ -237,13 +260,21 @@ def fit_terms(
 
 
 def _learn_predictor(formula: Formula, shared: Shared) -> Predictor:
-    learning, terms = Learning(formula, shared), list[Term]()
-    specs = [spec for term in formula.terms for spec in TERMS[term.kind].expand(term, learning)]
-    for spec in specs:
-        term = TERMS[spec.kind].learn(spec, learning)
+    learning, terms, tied = Learning(formula, shared), list[Term](), dict[Any, list[Tied]]()
+    asked = [spec for term in formula.terms for spec in TERMS[term.kind].expand(term, learning)]
+    for spec in (part for own in asked for part in by_parts(own, learning)):
+        term = (
+            TERMS[spec.kind].learn(spec, learning) if spec.by is None else learn_scaled(spec, learning)
+        )
         copies = sum(other.label.partition(" #")[0] == term.label for other in terms)
-        terms.append(replace(term, label=f"{term.label} #{copies + 1}") if copies else term)
-    return Predictor(formula.intercept, tuple(terms))
+        term = term.relabelled(f"{term.label} #{copies + 1}") if copies else term
+        if "id" in spec.options:
+            first = tied.setdefault(spec.options["id"], [])
+            term = tie(term, spec, first, learning)
+            first.append(Tied(term, spec))
+        terms.append(term)
+    ties = tuple(tuple(own.term.name for own in group) for group in tied.values() if len(group) > 1)
+    return Predictor(formula.intercept, tuple(terms), ties)
 
 
 def _check_constant_columns(columns: Mapping[str, np.ndarray]) -> None:

@@ -50,6 +50,10 @@ class EncodedRows:
     def has_offset(self) -> bool:
         return OFFSET in self.arrays
 
+    def with_offset(self, offset: np.ndarray) -> EncodedRows:
+        """The rows with something more added to the first predictor as it is."""
+        return EncodedRows({**self.arrays, OFFSET: self.offset + offset}, self.rows)
+
     def take(self, rows: Any) -> EncodedRows:
         """Some of the rows, by a slice or their numbers."""
         arrays = {name: array[rows] for name, array in self.arrays.items()}

@@ -25,6 +25,7 @@ from ahofm_keras.packing import pack_array, unpack_array
 from ahofm_keras.penalties import DemmlerReinsch, difference_penalty, orthogonalise
 from ahofm_keras.terms.atoms import add_atoms, check_atoms, find_atoms
 from ahofm_keras.terms.basis_size import choose_size, usual_size
+from ahofm_keras.terms.by_features import code_levels, code_number, is_number_coding
 from ahofm_keras.transforms import Expression, evaluate_expression, learn_expression
 
 # What the two ends of an axis count together, beside all rows, where a margin of a tensor product is
@@ -56,6 +57,7 @@ class Feature:
         rank: largest degrees of freedom that can be reached.
         atom_smoothing: of atoms w_a the penalty is this times n sum_a w_a^2 where the data does not
             choose.
+        through: value at which all functions are 0, if there is one; then their means are not.
     """
 
     expression: Expression
@@ -66,6 +68,7 @@ class Feature:
     distinct: int
     rank: float
     atom_smoothing: float = 0.0
+    through: float | None = None
 
     @property
     def atoms(self) -> int:
@@ -115,6 +118,7 @@ class Feature:
             "distinct": self.distinct,
             "rank": self.rank,
             "atom_smoothing": self.atom_smoothing,
+            "through": self.through,
         }
 
     @classmethod
@@ -128,6 +132,7 @@ class Feature:
             config["distinct"],
             config["rank"],
             config["atom_smoothing"],
+            config.get("through"),
         )
 
 
@@ -136,7 +141,7 @@ class Request:
     """What a term asks of a feature's basis; equal requests share one feature.
 
     Args:
-        kind: `"ps"`, `"cp"`, `"re"` or `"linear"`.
+        kind: `"ps"`, `"cp"`, `"re"`, `"linear"`, or `"by"` of what multiplies a term.
         size: number of functions where the user gave it, else None.
         df: degrees of freedom that the basis must be able to reach.
         knots: how the knots are placed.
@@ -146,6 +151,9 @@ class Request:
         degree: of the pieces of a spline.
         difference: order of the differences of coefficients that the penalty is of.
         atoms: values with a function of their own, or `"auto"`: those that stand out.
+        coding: of what multiplies a term, see `by_features`.
+        curves: among how many functions of this basis the rows are divided.
+        through: value at which all functions are 0.
     """
 
     kind: str
@@ -158,6 +166,9 @@ class Request:
     degree: int = 3
     difference: int = 2
     atoms: str | tuple[float, ...] = ()
+    coding: Any = None
+    curves: int = 1
+    through: float | None = None
 
 
 class FeaturePool:
@@ -191,7 +202,7 @@ class FeaturePool:
     def position(self, expression: Expression, request: Request, spec: TermSpec) -> int:
         """Position of the feature in the pool, learning it where it is new."""
         if request.size is not None:  # whatever df it must reach
-            request = replace(request, df=0.0, margins=1)
+            request = replace(request, df=0.0, margins=1, curves=1)
         if request.atoms == "auto":  # a feature without any is the same as one that has none
             request = replace(request, atoms=self._heaps(expression, spec))
         wider = self._at_least(expression, request)
@@ -288,6 +299,8 @@ def _learn(
     distinct = len(found)
     if distinct < 2:
         raise constant_column(expression, spec)
+    if request.kind == "by":
+        return _learn_by(expression, request, values, pool)
     if request.kind == "re":
         basis = make_levels(find_levels(expression, found, pool.levels))
         if basis.size > _MANY_LEVELS:
@@ -305,12 +318,16 @@ def _learn(
         orthogonalise,
         penalty=_penalty(basis),
         rows=len(values),
-        constraint=center_basis(means) if centred else None,
         null_dimension=max(_count_free(basis) - centred, 0),
     )
-    # Degrees of freedom are those of the rows; only the coordinates know of the ends.
-    orthogonal = diagonalise(gram)
-    coordinates = diagonalise(_with_ends(gram, basis, values)) if request.ends else orthogonal
+    zero = center_basis(means) if centred else None
+    # Degrees of freedom are those of the centred rows; only the coordinates know of ends and points.
+    orthogonal = coordinates = diagonalise(gram, constraint=zero)
+    if request.ends:
+        coordinates = diagonalise(_with_ends(gram, basis, values), constraint=zero)
+    if request.through is not None:
+        there = _at_point(basis, request.through, spec)
+        coordinates = diagonalise(gram, constraint=center_basis(there))
     feature = Feature(
         learn_expression(expression, pool.columns),
         basis,
@@ -323,9 +340,54 @@ def _learn(
     if request.atoms:
         assert not isinstance(request.atoms, str), "those that stand out are known"
         atoms = check_atoms(request.atoms, found, expression, spec)
-        feature = add_atoms(feature, atoms, found, counts, centred)
+        feature = add_atoms(feature, atoms, found, counts, centred and request.through is None)
         gram, means = _gram(feature.basis, found, counts)
+    if request.through is not None:
+        feature = _without_value(feature, request.through)
     return feature, orthogonal, (means, gram / len(values))
+
+
+def _learn_by(
+    expression: Expression, request: Request, values: np.ndarray, pool: FeaturePool
+) -> tuple[Feature, DemmlerReinsch, tuple[np.ndarray, np.ndarray]]:
+    """What multiplies a term: as it is, neither centred nor smoothed."""
+    found, counts = _count_values(values)
+    if is_number_coding(request.coding):
+        coded = code_number(request.coding, values)
+    else:
+        coded = code_levels(request.coding, find_levels(expression, found, pool.levels), values)
+    gram, means = _gram(coded.basis, found, counts)
+    # Degrees of freedom of its levels where they are random effects.
+    orthogonal = orthogonalise(
+        gram, penalty=np.eye(len(gram)), rows=len(values), constraint=None, null_dimension=0
+    )
+    feature = Feature(
+        learn_expression(expression, pool.columns),
+        coded.basis, coded.transform, coded.eigenvalues, 0, len(found), orthogonal.rank,
+    )  # fmt: skip
+    return feature, orthogonal, (means, gram / len(values))
+
+
+def _at_point(basis: Basis, point: float, spec: TermSpec) -> np.ndarray:
+    """Values `(M,)` of the functions of a basis at a point, all of which shall add up to 0 there."""
+    low, high = basis.axis[0], basis.axis[-1]
+    if not (low <= point <= high or basis.period or basis.is_straight_beyond):
+        raise spec.error(
+            f"`pc` of `{spec.label}` must lie within the training values, from {low:g} to {high:g}: "
+            'beyond, the function is constant. Or choose extrapolation="linear", or `knots` that reach '
+            f"so far.\n    Received: pc={point:g}."
+        )
+    there: np.ndarray = evaluate_basis(basis, np.array([point]))[0]
+    return there
+
+
+def _without_value(feature: Feature, point: float) -> Feature:
+    """The feature with functions that are 0 at a point: all but that of an atom there are already.
+
+    Basis functions add up to 1, so that this takes a constant from each.
+    """
+    there = evaluate_basis(feature.basis, np.array([point])) @ feature.transform
+    return replace(feature, transform=feature.transform - there, through=point)
 
 
 def _warn_of_far_values(expression: Expression, values: np.ndarray) -> None:
@@ -355,7 +417,7 @@ def _make_basis(
     if request.kind == "linear":
         return make_linear(values, counts)
     cyclic = request.kind == "cp"
-    usual = usual_size(request, int(counts.sum()), pool.sharing)
+    usual = usual_size(request, int(counts.sum()) // request.curves, pool.sharing * request.curves)
     size, degree = choose_size(request, usual, len(values), spec)
     _check_ends(request.knots, values, spec)
     return make_spline(

@@ -59,6 +59,21 @@ class Group:
         return replace(self, weights=weights, scale=self.scale[chosen], kept=self.kept[chosen])
 
 
+@dataclass(frozen=True)
+class Opaque:
+    """A term that is no sum of products of functions, such as a network.
+
+    Args:
+        label, name: of the term.
+        mean, variance: of its contribution over the training rows, in units of the link.
+    """
+
+    label: str
+    name: str
+    mean: float
+    variance: float
+
+
 class GroupReader:
     """Collects the groups of a fitted model; terms add theirs.
 
@@ -68,7 +83,8 @@ class GroupReader:
 
     Attributes:
         constant: the link where all groups are 0, without the offset.
-        groups: add up to the rest of it.
+        groups: add up to the rest of it, but for opaque terms.
+        opaque: terms that are no such products; their means are in the constant.
     """
 
     def __init__(self, model: Any, variables: list[Variable]) -> None:
@@ -77,6 +93,7 @@ class GroupReader:
         self.known = variables_by_key(variables)
         self.variable_of = {place: i for i, v in enumerate(variables) for place in v.places}
         self.groups: list[Group] = []
+        self.opaque: list[Opaque] = []
         bias = model.predictor.bias
         intercept = 0.0 if bias is None else float(np.asarray(bias))
         self.constant = model.shift + model.scale * intercept
@@ -85,6 +102,13 @@ class GroupReader:
         """Weights of a term's layer in Demmler-Reinsch coordinates."""
         values: np.ndarray = self.model.get_layer(name).coordinates(*index).astype(float)
         return values
+
+    def add_opaque(self, label: str, name: str) -> None:
+        """A term that readers show as a whole; its layer knows what it is like on the training rows."""
+        layer, scale = self.model.get_layer(name), self.model.scale
+        own = Opaque(label, name, scale * float(layer.mean), scale**2 * float(layer.variance))
+        self.constant += own.mean
+        self.opaque.append(own)
 
     def add_products(
         self,

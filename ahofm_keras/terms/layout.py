@@ -42,12 +42,14 @@ class PredictorLayout:
         spans: of the linear block.
         orders: of all interactions.
         opaque: terms with neither, whose weights no block solver knows.
+        ties: names of terms that share their smoothing, by id.
     """
 
     intercept: bool
     spans: tuple[Span, ...]
     orders: tuple[InteractionOrder, ...]
     opaque: tuple[Term, ...] = ()
+    ties: tuple[tuple[str, ...], ...] = ()
 
     @property
     def size(self) -> int:
@@ -63,6 +65,16 @@ class PredictorLayout:
     def penalised(self) -> tuple[Span, ...]:
         """Smooths and tensor products."""
         return tuple(span for span in self.spans if span.block.is_penalised)
+
+    @cached_property
+    def smoothing_index(self) -> tuple[int, ...]:
+        """Of each penalised span the number of its smoothing, which tied terms share."""
+        shared = {name: names for names in self.ties for name in names}
+        numbers: dict[tuple[str, ...], int] = {}
+        return tuple(
+            numbers.setdefault(shared.get(span.term.name, (span.term.name,)), len(numbers))
+            for span in self.penalised
+        )
 
     @cached_property
     def by_name(self) -> dict[str, Span]:
@@ -98,7 +110,12 @@ class Layout(dict[str, PredictorLayout]):
         return next(iter(self.values()))
 
 
-def lay_out(intercept: bool, terms: Iterable[Term], sources: Sources) -> PredictorLayout:
+def lay_out(
+    intercept: bool,
+    terms: Iterable[Term],
+    sources: Sources,
+    ties: tuple[tuple[str, ...], ...] = (),
+) -> PredictorLayout:
     """The layout of a predictor."""
     found = list(terms)
     blocks = [(term, block) for term in found if (block := term.linear_block(sources)) is not None]
@@ -106,7 +123,7 @@ def lay_out(intercept: bool, terms: Iterable[Term], sources: Sources) -> Predict
     orders = tuple(order for term in found for order in term.factor_blocks(sources))
     known = {term.name for term, _ in blocks} | {order.name for order in orders}
     opaque = tuple(t for t in found if t.name not in known and t.offset is None)
-    return PredictorLayout(intercept, tuple(_spans(blocks, int(intercept))), orders, opaque)
+    return PredictorLayout(intercept, tuple(_spans(blocks, int(intercept))), orders, opaque, ties)
 
 
 def _spans(blocks: list[tuple[Term, Columns]], start: int) -> Iterator[Span]:

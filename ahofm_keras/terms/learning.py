@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,15 @@ from ahofm_keras.formula import Formula, TermSpec
 from ahofm_keras.formula.margins import KNOT_OPTIONS
 from ahofm_keras.terms.features import FeaturePool, Request
 from ahofm_keras.terms.linear_coding import LinearCoder
+from ahofm_keras.terms.networks import Network
 from ahofm_keras.terms.smoothing import Smoother
 from ahofm_keras.terms.term_options import basis_form
 from ahofm_keras.transforms import Expression
 
 # Where a formula does not say.
 DEFAULT_ATOMS: str | bool = "auto"
+# Among the options of a specification, among how many functions of one basis the rows are divided.
+CURVES = "curves"
 
 
 class Shared:
@@ -30,6 +33,8 @@ class Shared:
         extrapolation: outside the training range.
         reach: degrees of freedom that the basis of each feature must be able to reach, by feature and
             whether it is a margin of a tensor product.
+        ordered: columns of categories whose order means something.
+        networks: that terms may be, by name.
     """
 
     def __init__(
@@ -39,8 +44,12 @@ class Shared:
         df_kind: str,
         extrapolation: str,
         reach: dict[tuple[Expression, bool], float],
+        ordered: Collection[str] = (),
+        networks: Mapping[str, Network] | None = None,
     ) -> None:
         self.columns = columns
+        self.ordered = ordered
+        self.networks = networks or {}
         self.levels = levels
         sharing = sum(not is_margin for _, is_margin in reach)
         self.pool = FeaturePool(columns, levels, extrapolation, sharing)
@@ -62,11 +71,15 @@ class Learning:
         columns: raw training columns.
         pool: features, each learned once.
         smoother: degrees of freedom -> lambda.
+        networks: that terms may be, by name.
         coder: of linear terms, one after another.
         reach: degrees of freedom that the basis of each feature must be able to reach, by feature and
             whether it is a margin of a tensor product.
         main_effects: features whose main effect an interaction has added.
         rows: their number.
+        levels: of the columns of categories whose levels have an order.
+        ordered: columns of these whose order means something.
+        multiplied: numbers that some term multiplies with a constant.
     """
 
     def __init__(self, formula: Formula, shared: Shared) -> None:
@@ -74,6 +87,9 @@ class Learning:
         self.columns = shared.columns
         self.pool = shared.pool
         self.smoother = shared.smoother
+        self.levels, self.ordered = shared.levels, shared.ordered
+        self.multiplied: set[Expression] = set()
+        self.networks = shared.networks
         self.reach = shared.reach
         self.coder = LinearCoder(shared.columns, shared.levels, formula.intercept)
         self.main_effects: set[Expression] = set()
@@ -122,12 +138,14 @@ class Learning:
             degree=degree,
             difference=difference,
             atoms=asked_atoms(kind, degree, options.get("atoms", DEFAULT_ATOMS)),
+            curves=options.get(CURVES, 1),
+            through=options.get("pc"),
         )
 
     def own_smooth(self, feature: Expression) -> TermSpec | None:
         """The `s()` that the formula has of a feature."""
         for spec in self.formula.terms:
-            if spec.kind == "s" and spec.features == (feature,):
+            if spec.kind == "s" and spec.inputs == (feature,):
                 return spec
         return None
 

@@ -44,8 +44,8 @@ class Margin:
         label: of the variable.
         quantiles: of a number, at `QUANTILES` even probabilities; empty for a category.
         frequencies: of the levels of a category; empty for a number.
-        mean: of the variable's functions `(m,)`; empty for a category, where they follow from the
-            frequencies.
+        mean: of the variable's functions `(m,)`, which readers take from them; 0 of those that go
+            through a point. Empty for a category, where they follow from the frequencies.
         covariance: of the functions, `(m, m)`.
     """
 
@@ -172,6 +172,9 @@ def _learn_margin(variable: Variable, values: np.ndarray, moments: Mapping[int, 
         mean, covariance = _in_coordinates(variable.features[0].transform, *moments[variable.places[0]])
     else:
         mean, covariance = _moments(variable, values)
+    for place, feature in zip(variable.places, variable.features, strict=True):
+        if feature.through is not None:  # its functions are read as they are: 0 there, not on average
+            mean[variable.columns_of(place)] = 0.0
     return Margin(variable.label, quantiles, nothing, mean, covariance)
 
 

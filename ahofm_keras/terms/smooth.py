@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ahofm_keras.formula import TermCall, TermSpec
 from ahofm_keras.formula.options import calls_of
-from ahofm_keras.layers import Smooth
+from ahofm_keras.layers import ShapedSmooth, Smooth
 from ahofm_keras.terms.base import Tensor, Term, register_term
 from ahofm_keras.terms.blocks import ProductColumns, Sources
 from ahofm_keras.terms.groups import PRODUCTS, GroupReader
@@ -28,6 +28,7 @@ class SmoothTerm(Term):
         smoothing: lambda.
         df: degrees of freedom at that lambda, by the model's definition.
         fixed: whether the user gave lambda (`sp=`), so that no solver chooses it.
+        shape: one of `shapes.SHAPES`, that the function is held in; empty where it is free.
     """
 
     kind: ClassVar[str] = "s"
@@ -37,10 +38,14 @@ class SmoothTerm(Term):
     smoothing: float
     df: float
     fixed: bool = False
+    shape: str = ""
 
     @classmethod
     def learn(cls, spec: TermSpec, learning: Learning) -> SmoothTerm:
         feature, options = spec.features[0], spec.options
+        unused = [option for option in ("shape", "pc") if option in options]
+        if unused and learning.is_category(feature):
+            raise spec.error(f"`{unused[0]}` has no meaning for the category `{feature}`.")
         advice = f'write `s({feature}, bs="re")` or `{feature}`'
         learning.check_category(spec, feature, options, advice)
         # A given lambda is that of a penalty that other software can be given.
@@ -53,15 +58,16 @@ class SmoothTerm(Term):
             smoothing = learning.smoother.smoothing([place], wanted, spec, "k" in options)[0]
         reached = learning.smoother.reached(place, smoothing)
         name = learning.name(spec.label)
-        return cls(spec.label, name, place, smoothing, reached, "sp" in options)
+        shape = options.get("shape", "")
+        return cls(spec.label, name, place, smoothing, reached, "sp" in options, shape)
 
     @classmethod
     def degrees_asked(cls, spec: TermSpec) -> list[float]:
-        return [float(spec.options.get("df") or DEFAULT_DF)]
+        return [float(spec.options.get("df") or DEFAULT_DF)] * len(spec.features)
 
     @classmethod
     def is_main_effect(cls, spec: TermSpec) -> bool:
-        return True
+        return len(spec.inputs) == 1
 
     @property
     def features(self) -> tuple[int, ...]:
@@ -78,16 +84,25 @@ class SmoothTerm(Term):
         """A smooth is a tensor product of one margin."""
         features = (sources.features[self.feature],)
         return ProductColumns(
-            self.features, features, (self.smoothing,), (self.df,), pure=True, fixed=self.fixed
+            self.features,
+            features,
+            (self.smoothing,),
+            (self.df,),
+            pure=True,
+            fixed=self.fixed,
+            shape=self.shape,
         )
+
+    def with_smoothing(self, smoothing: tuple[float, ...], fixed: bool) -> SmoothTerm:
+        return replace(self, smoothing=smoothing[0], fixed=fixed)
 
     def connect(self, inputs: Any) -> Tensor:
         ((_, within),), (basis,) = inputs.bases_of(self.features)
         feature = inputs.sources.features[self.feature]
-        layer = Smooth(
-            within, feature.transform, feature.eigenvalues, self.smoothing, feature.ridge, name=self.name
-        )
-        return layer(basis)
+        given = within, feature.transform, feature.eigenvalues, self.smoothing
+        if self.shape:
+            return ShapedSmooth(*given, shape=self.shape, name=self.name)(basis)
+        return Smooth(*given, feature.ridge, name=self.name)(basis)
 
     def add_groups(self, reader: GroupReader) -> None:
         coordinates = reader.coordinates(self.name)

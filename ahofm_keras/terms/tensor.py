@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar
 
 from ahofm_keras.formula import TermCall, TermSpec
 from ahofm_keras.formula.margins import margin_option, said_of_margin
-from ahofm_keras.formula.options import calls_of
+from ahofm_keras.formula.options import LINEAR, calls_of
 from ahofm_keras.layers import TensorProduct
 from ahofm_keras.tensors import count_products, margin_blocks, split_tensor, tensor_shape
 from ahofm_keras.terms.base import Tensor, Term, register_term
@@ -63,6 +63,8 @@ class TensorTerm(Term):
         smoothing = []
         for margin, (place, df) in enumerate(zip(places, margin_degrees(spec), strict=True)):
             given = margin_option(options, "sp", margin)
+            if given is None and learning.pool.features[place].basis.kind == LINEAR:
+                given = 0.0  # a slope is not held, as those of linear terms
             if given is None:
                 sized = margin_option(options, "k", margin) is not None
                 default = default_margin_df(count)
@@ -80,7 +82,7 @@ class TensorTerm(Term):
 
     @classmethod
     def is_main_effect(cls, spec: TermSpec) -> bool:
-        return not spec.options["pure"]
+        return not spec.options["pure"] and spec.by is None
 
     @property
     def features(self) -> tuple[int, ...]:
@@ -102,6 +104,9 @@ class TensorTerm(Term):
     def linear_block(self, sources: Sources) -> ProductColumns:
         features = tuple(sources.features[place] for place in self.margins)
         return ProductColumns(self.margins, features, self.smoothing, self.df, self.pure, self.fixed)
+
+    def with_smoothing(self, smoothing: tuple[float, ...], fixed: bool) -> TensorTerm:
+        return replace(self, smoothing=smoothing[: len(self.margins)], fixed=fixed)
 
     def connect(self, inputs: Any) -> Tensor:
         places, tensors = inputs.bases_of(self.margins)
@@ -163,6 +168,8 @@ def _margin_request(spec: TermSpec, margin: int, learning: Learning) -> Request:
     if learning.is_category(feature) or bs == "re":
         return Request("re")
     size, reach = margin_option(spec.options, "k", margin), learning.reach[feature, True]
+    if bs == LINEAR:
+        return Request(LINEAR)
     (kind, degree, difference), margins = basis_form(bs, m), len(spec.features)
     # A circle has no ends. Given lambdas are those of a penalty that other software can be given.
     ends = kind == "ps" and "sp" not in spec.options

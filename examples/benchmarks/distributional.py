@@ -69,6 +69,11 @@ def main(given: list[str] | None = None) -> None:
         return
     results = compute(arguments, Path(__file__), all_cells(arguments, arguments.sets))
     tables = Tables(results, arguments.sets, arguments.peers, arguments.seeds)
+    if arguments.markdown:  # for a page, which need not say what was never tried
+        sets, peers = arguments.sets, arguments.peers
+        peers = [own for own in peers if any(tables.figures(own, name) for name in sets)]
+        sets = [name for name in sets if any(tables.figures(own, name) for own in peers)]
+        tables = Tables(results, sets, peers, arguments.seeds)
     print(render(tables, arguments.markdown))
 
 

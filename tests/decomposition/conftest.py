@@ -101,6 +101,7 @@ def small() -> tuple[ak.AdditiveModel, pd.DataFrame, np.ndarray]:
     formula = (
         "y ~ group + x3:group + x1:x2 + s(x1, k=5) + ahofm(x1, x2, group, D=3, F=2, center=False)"
         " + ahofm(x2, x3, x1, D=2, F=2) + te(x1, x3, k=4) + ti(x2, x3, group, k=4)"
+        " + s(x2, by=x1, k=4) + s(x3, group, bs='sz', k=4) + te(x1, x2, by=group, k=4)"
     )
     model = random_model(formula, data, seed=1)
     names = [variable.label for variable in Parts(model).variables]

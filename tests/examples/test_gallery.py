@@ -74,6 +74,22 @@ def test_shares_stay_between_0_and_1(tell) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:The predictors of .* leave the range")
+def test_trays_of_few_seeds_are_less_sure(tell) -> None:
+    found, text = tell("seeds")
+    assert found["normal model of shares"] > 0.1
+    assert found["binomial"] < 0.06
+    assert "Nothing speaks against it." in text
+
+
+@pytest.mark.filterwarnings("ignore:The predictors of .* leave the range")
+def test_pumps_that_still_run_count(tell) -> None:
+    found, text = tell("pumps")
+    assert found["and the pair"] < 0.7 * found["main effects"]
+    assert found["failures alone"] > 0.1
+    assert "hot, high load" in text
+
+
+@pytest.mark.filterwarnings("ignore:The predictors of .* leave the range")
 def test_forecasts_of_readmission_beat_the_mean_and_hospitals_are_shrunk(tell) -> None:
     found, text = tell("hospitals")
     assert found["brier"] < 0.9 * found["same"]
@@ -120,6 +136,15 @@ def test_the_season_changes(tell) -> None:
     assert found["changing"] < 0.5 * found["fixed"]
     assert 0.03 < found["share"] < 0.12
     assert found["held"] > 0.8
+
+
+def test_a_face_adds_what_measurements_cannot_say(tell) -> None:
+    found, text = tell("faces")
+    assert found["both"] < 0.75 * found["measurements"]
+    assert found["both"] < 0.75 * found["faces"]
+    assert found["band, both"] < 0.95 * found["band, measurements"]
+    assert found["held, both"] > 0.8
+    assert "deep(face)" in text
 
 
 def test_what_is_served_is_what_was_predicted(tell) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ahofm_keras.formula.parse import parse_formula
+from ahofm_keras.transforms import column
 
 COLUMNS = ("y", "x", "z", "g", "a b")
 
@@ -153,6 +154,13 @@ SMOOTHS: list[Row] = [
 ]
 
 MACHINES: list[Row] = [
+    ("y ~ s(x) + (1 | g)", True, "y", [*one("s", "s(x)"), *one("s", "s(g)", bs="re")]),
+    ("y ~ (x | g)", True, "y", [*one("s", "s(g)", bs="re"), *one("s", "s(C(g), x)", bs="re")]),
+    ("y ~ (0 + x | g) + (1 + x || Q('a b'))", True, "y",
+     [*one("s", "s(C(g), x)", bs="re"), *one("s", 's(Q("a b"))', bs="re"),
+      *one("s", 's(C(Q("a b")), x)', bs="re")]),
+    ("y ~ (1 | g) + (x | g) - (1 | g)", True, "y", one("s", "s(C(g), x)", bs="re")),
+    ("y ~ s(x, by=g, id=1)", True, "y", one("s", "s(x):g", by=column("g"), id=1)),
     ("y ~ te(x, z)", True, "y", one("te", "te(x, z)", pure=False)),
     ("y ~ ti(z, x, df=16)", True, "y", one("te", "ti(z, x)", pure=True, df=16)),
     ("y ~ te(x, z, k=[5, None])", True, "y", one("te", "te(x, z)", pure=False, k=(5, None))),

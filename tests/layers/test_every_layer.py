@@ -18,17 +18,22 @@ from ahofm_keras import layers
 from ahofm_keras.bases import make_levels, make_linear, make_spline
 from ahofm_keras.layers import (
     BasisExpansion,
+    BlockColumns,
     ClassLabel,
     FactorizedInteraction,
     Linear,
     MeanResponse,
+    NetInput,
     Offset,
+    OrthogonalComplement,
     ParametricColumns,
     Positions,
     Posterior,
     Predictor,
     RangeLimit,
     Response,
+    Scaled,
+    ShapedSmooth,
     Smooth,
     TensorProduct,
 )
@@ -118,6 +123,51 @@ CASES = {
         _columns,
         "float64",
     ),
+    "NetInput": Case(
+        lambda **options: NetInput(
+            [
+                {
+                    "expression": column("x").to_json(),
+                    "levels": [],
+                    "centre": 0.5,
+                    "scale": 0.3,
+                    "shape": [],
+                },
+                {"expression": column("g").to_json(), "levels": ["a", "b", "c"], "shape": []},
+                {
+                    "expression": column("flag").to_json(),
+                    "levels": [],
+                    "centre": 0.5,
+                    "scale": 2.0,
+                    "shape": [],
+                },
+            ],
+            (5,),
+            **options,
+        ),
+        _columns,
+    ),
+    "BlockColumns": Case(
+        lambda **options: BlockColumns(
+            [
+                {
+                    "size": (1 + PARABOLA.transform.shape[1]) * (1 + CUBIC.transform.shape[1]) - 1,
+                    "lambdas": 2,
+                    "pure": False,
+                    "features": [[1, 0], [0, 0]],
+                    "transforms": [PARABOLA.transform, CUBIC.transform],
+                }
+            ],
+            **options,
+        ),
+        _bases,
+        "float64",
+    ),
+    "OrthogonalComplement": Case(
+        lambda **options: OrthogonalComplement(4, **options),
+        lambda dtype: (_tensor(ROWS, 1)(dtype)[0], _tensor(ROWS, 4, seed=2)("float64")[0]),
+        "float64",
+    ),
     "BasisExpansion": Case(
         lambda **options: BasisExpansion([2, 0], [7, 5], 3, straight=True, **options),
         _tensor(ROWS, 3),
@@ -141,6 +191,12 @@ CASES = {
         ),
         _bases,
     ),
+    "ShapedSmooth": Case(
+        lambda **options: ShapedSmooth(
+            1, CUBIC.transform, CUBIC.eigenvalues, 2.5, shape="concave", **options
+        ),
+        lambda dtype: (_functions(2, 4, 7, dtype),),
+    ),
     "TensorProduct": Case(
         lambda **options: TensorProduct(
             [(0, 1), (1, 0), (0, 0)],
@@ -148,6 +204,19 @@ CASES = {
             [CUBIC.eigenvalues, PARABOLA.eigenvalues, CUBIC.eigenvalues],
             [1.0, 0.0, 3.0],
             False,
+            **options,
+        ),
+        _bases,
+    ),
+    "Scaled": Case(
+        lambda **options: Scaled(
+            {
+                "inner": {"pure": True, "features": [[0, 1]], "transforms": [CUBIC.transform]},
+                "features": [[1, 0]],
+                "transforms": [np.eye(3)],
+                "constant": True,
+            },
+            np.repeat(np.append(0.0, CUBIC.eigenvalues), 3),
             **options,
         ),
         _bases,
@@ -206,7 +275,9 @@ CASES = {
     ),
 }
 # Layers with weights that a fit sets.
-LEARNED = ("Smooth", "TensorProduct", "FactorizedInteraction", "Linear", "Predictor")
+LEARNED = (
+    "Smooth", "ShapedSmooth", "TensorProduct", "Scaled", "FactorizedInteraction", "Linear", "Predictor",
+)  # fmt: skip
 every_layer = pytest.mark.parametrize("name", CASES)
 
 
@@ -246,7 +317,7 @@ def test_columns_in_memory_are_encoded_as_the_graph_does(name: str, dtype: str) 
 
 
 def test_all_layers_of_raw_columns_are_checked() -> None:
-    assert READERS == ["Positions", "ParametricColumns", "Offset"]
+    assert READERS == ["Positions", "ParametricColumns", "Offset", "NetInput"]
 
 
 @every_layer
@@ -312,7 +383,10 @@ def test_a_graph_of_any_number_of_rows_gives_the_same_outputs(name: str) -> None
     inputs = case.inputs("float32")
     layer = case.make(dtype="float32")
     wanted = layer(*inputs)
-    rows_last = name in ("Smooth", "TensorProduct", "FactorizedInteraction", "Posterior")
+    rows_last = name in (
+        "Smooth", "ShapedSmooth", "TensorProduct", "Scaled", "FactorizedInteraction", "Posterior",
+        "BlockColumns",
+    )  # fmt: skip
 
     def placeholder(tensor: Any) -> Any:
         shape = list(tensor.shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -15,6 +16,7 @@ import pytest
 import tensorflow as tf
 
 import ahofm_keras as ak
+from ahofm_keras.serving import serving_names
 from tests.model.careless import with_random_weights
 
 
@@ -141,6 +143,32 @@ def test_columns_of_any_name(frame: pd.DataFrame, tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded.predict(data), model.predict(data))
     model.export(tmp_path / "1")
     assert "serving_default" in tf.saved_model.load(str(tmp_path / "1")).signatures
+
+
+def test_served_names_never_collide() -> None:
+    """Nor do they depend on the order or on other names, but for whether one is taken."""
+    names = [
+        "grün",
+        "grun",
+        "grün ",
+        "年",
+        "齢",
+        "!",
+        "?",
+        "a b",
+        "a/b",
+        "a_b",
+        "a_b_806c5cd3",
+        "1",
+        "_1",
+    ]
+    found = serving_names(names)
+    assert list(found) == names
+    assert len(set(found.values())) == len(names)
+    assert all(re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", own) for own in found.values())
+    assert serving_names(reversed(names[:10])) == serving_names(names[:10])
+    assert [found[own] for own in ("grun", "a_b", "年", "_1")] == ["grun", "a_b", "u5e74", "_1"]
+    assert serving_names(["grün", "straße"]) == {"grün": "grun", "straße": "strasse"}
 
 
 class InterruptedSaveError(Exception):

@@ -12,8 +12,8 @@ import pytest
 import ahofm_keras as ak
 from ahofm_keras.families import FAMILIES, get_family
 
-ZOO = (ak.gam, ak.fm, ak.hofm, ak.afm, ak.ahofm)
-FEW = {"gam": {"k": 5}, "fm": {"F": 1}, "hofm": {"D": 2, "F": 1}}
+ZOO = (ak.gam, ak.fm, ak.hofm, ak.afm, ak.ahofm, ak.nam)
+FEW = {"gam": {"k": 5}, "fm": {"F": 1}, "hofm": {"D": 2, "F": 1}, "nam": {"units": (4,)}}
 SEVERAL = [
     name
     for name, family in FAMILIES.items()

@@ -23,11 +23,14 @@ from tests.reporting.node import Node
 
 FORMULAS = {
     "gaussian": "gaussian ~ group + group:x3 + poly(x3, 2) + s(hour, bs='cp', knots=(0, 24))"
-    " + ahofm(x1, x2, group, flag, D=3, F=2) + offset(log(exposure))",
+    " + ahofm(x1, x2, group, flag, D=3, F=2) + offset(log(exposure)) + s(x2, by=x3, k=5)"
+    " + s(x1, group, bs='fs', k=5)",
     "bernoulli": "bernoulli ~ C(digit):flag + ahofm(x1, x2, group, D=3, F=2, center=False) + center(x1):x3",
     "poisson": "poisson ~ hofm(x1, x2, group, D=3, F=2) + s(digit, k=3) + offset(log(exposure))"
-    " + te(x1, hour, k=4, m=((0, 1), (1, 1))) + ti(x2, group) + ti(x1, x3, flag, k=4)",
-    "gamma": "gamma ~ s(log(x2), k=8) + s(scale(x3), knots='even', m=(0, 1)) + I(x1 ** 2 / (1 + exposure)):flag"
+    " + te(x1, hour, k=4, m=((0, 1), (1, 1))) + ti(x2, group) + ti(x1, x3, flag, k=4)"
+    " + te(x2, x3, by=flag, k=4) + s(x1, by=group, k=5) + s(exposure, pc=1.2, k=6)"
+    " + ti(x2, x3, bs=('ps', 'linear'))",
+    "gamma": "gamma ~ s(log(x2), k=8, shape='concave') + s(scale(x3), knots='even', m=(0, 1)) + I(x1 ** 2 / (1 + exposure)):flag"
     " + ahofm(x1, x2, hour, x3, D=4, F=2) + abs(x3) + expm1(x1) + tanh(-x2)",
 }
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-_SCRIPTS = ("arithmetic.js", "uncertainty.js")
+_SCRIPTS = ("arithmetic.js", "uncertainty.js", "outcome.js")
 _FRAME = """
 const contents = JSON.parse(require("fs").readFileSync(process.argv[2]));
 const model = new Model(contents.arithmetic, contents.family.link);

@@ -135,11 +135,20 @@ def test_scripts_know_the_uncertainty(
 
 
 def test_scripts_know_the_uncertainty_of_tensor_products(frame: pd.DataFrame, run_script: Run) -> None:
-    model = build("gaussian ~ group:x3 + te(x1, x2, k=4) + ti(group, x1) + ti(x3, x1, x2, k=4)", frame)
+    formula = "gaussian ~ group:x3 + te(x1, x2, k=4) + ti(group, x1) + ti(x3, x1, x2, k=4)"
+    formula += " + s(x2, by=x3, k=5) + s(x3, group, bs='fs', k=4) + s(hour, by=flag, k=4) + flag"
+    model = build(formula, frame)
     model.fit(frame, verbose=0, solver="bcd")
     contents, rows = contents_of(model), frame.iloc[:ROWS]
     labels = [variable["label"] for variable in contents["arithmetic"]["variables"]]
-    pairs = [("x1", "x2"), ("x2", "x1"), ("x1", "group"), ("group", "x3")]
+    pairs = [
+        ("x1", "x2"),
+        ("x2", "x1"),
+        ("x1", "group"),
+        ("group", "x3"),
+        ("x3", "x2"),
+        ("hour", "flag"),
+    ]
     effects = [ak.effect(model, *pair, points=4) for pair in pairs]
     surfaces = ", ".join(
         f"[...posterior.errorsOn({[labels.index(name) for name in pair]}, {axes_of(own)})]"

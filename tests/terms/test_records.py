@@ -18,6 +18,7 @@ from ahofm_keras.terms import TERMS, Design, features
 from ahofm_keras.terms.interaction import InteractionTerm, LinearInteractionTerm
 from ahofm_keras.terms.linear import LinearTerm
 from ahofm_keras.terms.offset import OffsetTerm
+from ahofm_keras.terms.scaled import ScaledTerm
 from ahofm_keras.terms.smooth import SmoothTerm
 from ahofm_keras.terms.tensor import TensorTerm
 from ahofm_keras.transforms import evaluate_expression
@@ -78,6 +79,8 @@ FORMULAS = {
     "interactions": "ahofm(x, g, d4, w, D=3, F=(3, 2), df={'x': (8, 6, 4)})",
     "factorization machine": "hofm(x, g, z, flag, D=3, F=2)",
     "tensors": 'te(x, g, df=(4, 2)) + ti(hour, z, w, bs=("cp", "ps", "ps"), sp=2)',
+    "by": "g + s(x, by=g, id=1) + s(x, by=z) + te(x, z, by=flag, k=4) + flag + s(z, g, bs='fs')"
+    " + s(two, w, bs='re') + s(w, two, bs='sz', k=5) + s(g, by=w)",
     "offset": "s(x) + offset(log(z)) + offset(w)",
     "no intercept": "0 + g + s(x)",
 }
@@ -129,6 +132,7 @@ def test_json_is_tested_for_every_kind_of_term() -> None:
     assert kinds == set(TERMS.values())
     assert kinds == {
         LinearTerm, SmoothTerm, TensorTerm, InteractionTerm, LinearInteractionTerm, OffsetTerm,
+        ScaledTerm,
     }  # fmt: skip
 
 

@@ -177,14 +177,17 @@ class NetTerm(LinearTerm):
 
 
 @pytest.mark.filterwarnings("ignore:The fit reached its last epoch")
-def test_a_term_without_blocks_is_fitted_by_mini_batches(data: pd.DataFrame, tmp_path: Path) -> None:
+def test_a_term_without_blocks_takes_turns_with_exact_updates(
+    data: pd.DataFrame, tmp_path: Path
+) -> None:
     ak.register_term(NetTerm)
     model = ak.AdditiveModel("y ~ a + b + net(e)", data)
     assert not model.has_posterior
-    with pytest.raises(DataError, match=r"`net\(e\)` has no exact updates. Use solver=\"adam\""):
+    with pytest.raises(DataError, match=r"`net\(e\)` has no exact updates. Use solver=\"hybrid\""):
         model.fit(data, solver="variational", verbose=0)
-    model.fit(data, epochs=150, verbose=0)
-    assert model.fit_result.solver == "adam"
+    model.fit(data, epochs=60, verbose=0)
+    assert model.fit_result.solver == "hybrid"
+    assert model.has_posterior
     terms = model.predict(data, type="terms")
     assert np.corrcoef(terms["net(e)"], np.sin(data.e))[0, 1] > 0.8
     with pytest.raises(DataError, match=r"`net\(e\)` cannot be taken apart"):
@@ -194,3 +197,18 @@ def test_a_term_without_blocks_is_fitted_by_mini_batches(data: pd.DataFrame, tmp
     model.save(tmp_path / "model.keras")
     again = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(again.predict(data), model.predict(data))
+
+
+@pytest.mark.filterwarnings("ignore:The fit reached its last epoch")
+def test_all_at_once_has_a_posterior_given_the_term(data: pd.DataFrame) -> None:
+    ak.register_term(NetTerm)
+    model = ak.AdditiveModel("y ~ a + b + net(e)", data)
+    model.fit(data, solver="adam", epochs=100, verbose=0)
+    assert model.fit_result.posterior == "laplace"
+    rest = data.y - model.predict(data, type="terms")["net(e)"]
+    X = np.column_stack([np.ones(len(data)), data.a, data.b])
+    known = np.linalg.inv(X.T @ X) * model.fit_result.dispersion
+    found = ak.vcov(model).to_numpy()
+    assert rest.std() > 0
+    # 15 % of the rows are held out.
+    np.testing.assert_allclose(np.sqrt(np.diag(found)), np.sqrt(np.diag(known) / 0.85), rtol=0.2)

@@ -55,7 +55,7 @@ function makeFigure(given) {
   });
   const face = getComputedStyle(document.body).fontFamily;
   // What ticks and the other axis take of the width and the height.
-  const room = [width - left - 48, height - 64];
+  const room = [width - left - 76, height - 64];
   const sides = [[figure.xaxes, x, xBounds, xLabel, room[0]], [figure.yaxes, y, yBounds, yLabel, room[1]]];
   for (const [axes, ends, bounds, label, length] of sides)
     for (const axis of axes) {
@@ -178,7 +178,9 @@ function interpolate(xs, ys, x) {
 const sample = page.sample === null ? null : {
   columns: page.sample.columns.map(unpack), y: unpack(page.sample.y), mean: page.sample.mean === null ? null : unpack(page.sample.mean),
 };
-perChapter(() => { if (sample !== null) sample.residual = unpack(page.sample.residuals[opened]); });
+perChapter(() => {
+  if (sample !== null && page.sample.residuals !== null) sample.residual = unpack(page.sample.residuals[opened]);
+});
 
 /** Raw values of a row of the data, as a Map. */
 function sampleRow(i) {

@@ -27,7 +27,7 @@ function shareText(subset) {
 }
 
 // Residuals of single zeros and ones are no help beside a curve of log-odds.
-const hasResiduals = sample !== null && !page.family.binary;
+const hasResiduals = sample !== null && page.sample.residuals !== null && !page.family.binary;
 
 /** Switches that make sense for a subset. */
 function showControls(subset) {

@@ -44,13 +44,31 @@ function showOrders() {
 // Observed against predicted -------------------------------------------------------------------------------
 
 function showObserved() {
-  byId("observed-box").hidden = sample === null || sample.mean === null;
+  const found = whatIsObserved();
+  byId("observed-box").hidden = found === null;
+  if (found === null) return null;
+  byId("observed-title").textContent = found.title;
+  byId("observed").setAttribute("aria-label", found.title);
+  byId("observed-legend").replaceChildren(...(found.legend ?? []));
+  byId("observed-note").textContent = found.note;
+  return mount(byId("observed"), [found.figure]);
+}
+
+/** A figure that says how predictions and rows agree, with its title and note; null where nothing is known. */
+function whatIsObserved() {
+  if (survival !== null && survival.groups.length) return survivalAgreement();
   if (sample === null || sample.mean === null) return null;
-  const { title, figure, note } = contents.family.binary ? calibration() : agreement();
-  byId("observed-title").textContent = title;
-  byId("observed").setAttribute("aria-label", title);
-  byId("observed-note").textContent = `${count(sample.y.length)} of the rows${note}`;
-  return mount(byId("observed"), [figure]);
+  const found = outcome !== null && outcome.quantiles.length ? levelAgreement() : contents.family.binary ? calibration() : agreement();
+  return { ...found, note: `${count(sample.y.length)} of the rows${found.note}` };
+}
+
+function survivalAgreement() {
+  const legend = survival.groups.map((group, place) => key(["order-1", "order-2", "order-3"][place],
+    `${group.label}: ${count(group.events)} events in ${count(group.rows)} rows`));
+  return {
+    title: "Observed and predicted survival", figure: observedSurvival(), legend,
+    note: "Lines: observed. Dashed: the mean of the predicted curves of the same rows. Where they agree the risk is right.",
+  };
 }
 
 /** A figure with its diagonal. */
@@ -61,12 +79,18 @@ function squareFigure(ends, xLabel, yLabel) {
   return figure;
 }
 
-function agreement() {
+function agreement(xLabel = `Predicted ${contents.response}`) {
   const ends = around([...innerRange(sample.y), ...innerRange(sample.mean)], 0, 0.05);
-  const figure = squareFigure(ends, `Predicted ${contents.response}`, `Observed ${contents.response}`);
+  const figure = squareFigure(ends, xLabel, `Observed ${contents.response}`);
   const data = { x: Float64Array.from(sample.mean), y: sample.y };
   addDots(figure, data, { size: 5, fill_color: colour("accent"), fill_alpha: 0.5 });
   return { title: "Observed against predicted", figure, note: ". On the line the two agree." };
+}
+
+/** Responses against the quantile in the middle. */
+function levelAgreement() {
+  const middle = outcome.quantiles.find((own) => own.middle).name, { figure } = agreement(`Predicted ${middle}`);
+  return { title: `Observed against the predicted ${middle}`, figure, note: ". On the line the two are equal." };
 }
 
 /** Observed frequencies in groups of rows with similar probabilities. */

@@ -127,5 +127,7 @@ byId("random-row").addEventListener("click", () => {
   const i = Math.floor(Math.random() * sample.y.length), row = sampleRow(i);
   for (const field of fields) field.put(row.get(field.name));
   changed(true);
-  byId("result-row").textContent = `In this row ${contents.response} was ${page.classes.length ? page.classes[sample.y[i]] : number(sample.y[i])}.`;
+  const found = page.classes.length ? page.classes[sample.y[i]] : number(sample.y[i]);
+  const ended = page.sample.events === null ? "" : unpack(page.sample.events)[i] ? ", with the event" : ", the event not seen until then";
+  byId("result-row").textContent = `In this row ${page.observed} was ${found}${ended}.`;
 });

@@ -41,21 +41,36 @@ function bandText(at) {
   if (posterior === null && contents.posterior_left_out)
     return "Intervals are left out of the page: the model has too many coefficients.";
   if (posterior === null) return "";
-  const error = reach * posterior.errorAt(at);
-  const [low, high] = [at.link - error, at.link + error].map((end) => model.inverseLink(end)).sort((a, b) => a - b).map((end) => number(end));
-  const mean = `${percent(contents.level)} band of the mean: ${low} to ${high}`;
-  if (!contents.family.linear) return mean;
-  const wide = Math.hypot(error, reach * Math.sqrt(posterior.dispersion));
-  return `${mean}; of a new observation: ${number(at.link - wide)} to ${number(at.link + wide)}`;
+  const error = posterior.errorAt(at), [low, high] = bandOf(model, at, error);
+  const { band_label: label } = contents.family;
+  const band = `${percent(contents.level)} band of the ${label}: ${number(low)} to ${number(high)}`, ends = newEnds(at, error);
+  return ends === null ? band : `${band}; of ${newWords()}: ${number(ends[0])} to ${number(ends[1])}`;
 }
+
+/** Where a parameter lies, by the standard error of its predictor. */
+const bandOf = (own, at, error) =>
+  [at.link - reach * error, at.link + reach * error].map((end) => own.inverseLink(end)).sort((a, b) => a - b);
+
+/** Where a new observation lies, of a model with one predictor; null where that is not known. */
+function newEnds(at, error) {
+  if (!contents.family.linear)
+    return outcome === null || outcome.spread === null ? null : outcome.spread.interval([at.link], [error], reach);
+  const wide = reach * Math.hypot(error, Math.sqrt(posterior.dispersion));
+  return [at.link - wide, at.link + wide];
+}
+
+const newWords = () => (outcome?.trials ? `successes in ${count(outcome.trials)} new trials` : "a new observation");
 
 /** What all predictors together say of the response, and each of them by itself. */
 function showResponse() {
-  const every = chapters.map((chapter) => ({ chapter, at: chapter.model.at(state.row) }));
-  const links = every.map(({ at }) => at.link);
-  if (page.classes.length) showChances(outcome === null ? null : outcome.chances(links));
-  else showDistribution(links);
-  byId("values").replaceChildren(element("tbody", {}, ...every.map(({ chapter, at }, k) => valueLine(chapter, at, k))));
+  const every = chapters.map((chapter) => {
+    const at = chapter.model.at(state.row), known = chapter.posterior !== null && Number.isFinite(at.link);
+    return { chapter, at, error: known ? chapter.posterior.errorAt(at) : null };
+  });
+  if (page.classes.length) showChances(outcome === null ? null : outcome.chances(every.map(({ at }) => at.link)));
+  else if (outcome !== null && outcome.quantiles.length) showQuantiles(outcome.levels(every.map(({ at }) => at.mean)));
+  else showDistribution(every);
+  byId("values").replaceChildren(element("tbody", {}, ...every.map(valueLine)));
 }
 
 /** The most likely class, and how likely all of them are. */
@@ -68,24 +83,37 @@ function showChances(chances) {
   write(byId("result-band"), chances === null ? "" : page.classes.map((label, k) => `${label} ${percent(chances[k])}`).join(", "));
 }
 
-function showDistribution(links) {
-  const [mean, low, high] = ["mean", "lower", "upper"].map((name) => (outcome === null ? null : outcome.at(name, links)));
+/** Fitted quantiles: the one in the middle, and the others below it. */
+function showQuantiles(levels) {
+  const middle = levels.find((own) => own.middle), capital = middle.name[0].toUpperCase() + middle.name.slice(1);
+  write(byId("result-label"), `${capital} of ${page.response}`);
+  byId("result").textContent = number(middle.value, 5);
+  byId("result").dataset.value = String(middle.value);
+  const others = levels.filter((own) => !own.middle).map(({ name, value }) => `${name} ${number(value)}`);
+  write(byId("result-band"), others.join(", "));
+}
+
+/** The mean, and between which ends a new observation lies. */
+function showDistribution(every) {
+  const links = every.map(({ at }) => at.link), mean = outcome === null ? null : outcome.mean(links);
+  const errors = every.map(({ error }) => error ?? 0), known = every.every(({ error }) => error !== null);
+  const ends = outcome === null || outcome.spread === null ? null : outcome.spread.interval(links, errors, reach);
   write(byId("result-label"), `Average ${page.response} of such rows`);
   byId("result").textContent = mean === null ? "not known here" : number(mean, 5);
   byId("result").dataset.value = String(mean);
-  byId("result-band").textContent = low === null || high === null ? ""
-    : `${percent(page.level)} of new observations: ${number(low)} to ${number(high)}, if the parameters are right`;
+  byId("result-band").textContent = ends === null ? ""
+    : `${percent(page.level)} of new observations: ${number(ends[0])} to ${number(ends[1])}${known ? "" : ", if the parameters are right"}`;
+  byId("result-band").dataset.ends = String(ends);
 }
 
 /** A parameter, its value at the inputs and the band of that; a click opens its chapter. */
-function valueLine(chapter, at, k) {
-  const { contents: own, model: ofChapter, posterior: known } = chapter;
-  const error = known === null || !Number.isFinite(at.link) ? null : reach * known.errorAt(at);
-  const ends = error === null ? [] : [at.link - error, at.link + error].map((end) => ofChapter.inverseLink(end)).sort((a, b) => a - b);
+function valueLine({ chapter, at, error }, k) {
+  const { contents: own, model: ofChapter } = chapter;
+  const ends = error === null ? null : bandOf(ofChapter, at, error);
   const name = element("button", { type: "button", title: `Show the effects on ${own.parameter}`, onclick: () => chooseChapter(k) }, own.parameter);
   return element("tr", { class: k === opened ? "chosen" : "", "data-value": String(at.mean) },
     element("th", { class: "part", scope: "row" }, name), element("td", { class: "amount" }, number(at.mean)),
-    element("td", { class: "ends" }, ends.length ? `${number(ends[0])} to ${number(ends[1])}` : ""));
+    element("td", { class: "ends" }, ends === null ? "" : `${number(ends[0])} to ${number(ends[1])}`));
 }
 
 function showParts(at) {
