@@ -157,7 +157,8 @@ class ParameterView(ReadingMethods, Units):
     @property
     def can_start(self) -> bool:
         """Whether there is an intercept to say where it starts, which nothing has moved yet."""
-        return self.predictor.intercept and float(self.predictor.bias) == 0.0
+        bias = self.predictor.bias
+        return self.predictor.intercept and bias is not None and float(bias) == 0.0
 
     def start_at(self, step: float) -> None:
         """Move the start by a step of the link."""
@@ -165,6 +166,7 @@ class ParameterView(ReadingMethods, Units):
         layer = self.predictor
         link = self.model.family.parameters[self.name]
         self.family.start_value = float(link.inverse(np.asarray(float(layer.shift) + step), np))
+        assert layer.bias is not None
         layer.bias.assign(step / float(layer.scale))
 
     def rows(self, rows: Rows, others: Mapping[str, Spread]) -> Rows:
