@@ -43,11 +43,11 @@ class Binomial(Bernoulli):
         super().__init__(link)
         self.trials = trials
 
-    def of_rows(self, rows: np.ndarray) -> Binomial:
-        return self if self.trials is None else self.for_trials(np.asarray(self.trials)[rows])
-
     def quantity(self, parameter: str, response: Any) -> str:
         return f"share of {response.arguments[0]}" if response.function == "cbind" else str(response)
+
+    def of_rows(self, rows: np.ndarray) -> Binomial:
+        return self if self.trials is None else self.for_trials(np.asarray(self.trials)[rows])
 
     def for_trials(self, trials: np.ndarray) -> Binomial:
         """The family of numbers of successes."""

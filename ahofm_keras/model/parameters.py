@@ -158,15 +158,15 @@ class ParameterView(ReadingMethods, Units):
     def can_start(self) -> bool:
         """Whether there is an intercept to say where it starts, which nothing has moved yet."""
         bias = self.predictor.bias
-        return self.predictor.intercept and bias is not None and float(bias) == 0.0
+        return bias is not None and float(bias) == 0.0
 
     def start_at(self, step: float) -> None:
         """Move the start by a step of the link."""
-        assert isinstance(self.family, Conditional)
         layer = self.predictor
+        assert isinstance(self.family, Conditional)
+        assert layer.bias is not None
         link = self.model.family.parameters[self.name]
         self.family.start_value = float(link.inverse(np.asarray(float(layer.shift) + step), np))
-        assert layer.bias is not None
         layer.bias.assign(step / float(layer.scale))
 
     def rows(self, rows: Rows, others: Mapping[str, Spread]) -> Rows:
