@@ -476,7 +476,7 @@ def _check_factor_smooth(name: str, features: tuple[Expression, ...], options: O
                 f'"re".{_SURFACES}'
             )
         raise OptionError(f'bs="{bs}" is that of a number and a category: `s(x, g, bs="{bs}")`.')
-    unused = [option for option in ("by", "reference", "atoms") if option in options]
+    unused = [option for option in ("by", "reference", "atoms", "pc") if option in options]
     if unused:
         raise OptionError(f'`{unused[0]}` has no meaning with bs="{bs}".')
     if isinstance(options.get("sp"), tuple) and bs != "fs":
