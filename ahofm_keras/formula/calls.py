@@ -55,7 +55,7 @@ class _CallReader:
 
     def _feature(self, node: ast.expr) -> Expression:
         feature = self.reader.feature(node)
-        if feature.function == "poly":
+        if feature.function == "poly" and not self.call.columns:
             message = f"`poly()` has several columns and cannot stand in `{self.name}()`."
             raise self.error(message, node)
         if feature.is_category and self.name == "offset":

@@ -62,6 +62,7 @@ class TermCall:
         finish: `(name, features, options) -> options` as the term wants to have them; raises an
             `OptionError` where they do not go together.
         hint: what a user may have meant who gave another number of features.
+        columns: whether a feature may have several columns, such as `poly(x, 3)`.
         each: whether a `.` among the features stands for one call per column, and not for all of them.
         takes_arrays: whether rows of its features may be arrays, such as images.
     """
@@ -72,6 +73,7 @@ class TermCall:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     finish: Callable[[str, tuple[Expression, ...], Options], Options] | None = None
     hint: str = ""
+    columns: bool = False
     each: bool = False
     takes_arrays: bool = False
 
@@ -245,6 +247,16 @@ def _orders(value: Any) -> str | None:
     return None if right else "a tuple of different whole numbers of at least 2, e.g. (2, 3)"
 
 
+def _groups(value: Any) -> str | None:
+    """Names of features in groups."""
+    right = isinstance(value, tuple) and bool(value)
+    right = right and all(
+        isinstance(group, tuple) and group and all(isinstance(name, str) for name in group)
+        for group in value
+    )
+    return None if right else "lists of features, e.g. [[x1, x2], [x3, x4]]"
+
+
 _TRUTH = _one_of(True, False)
 _BY: Mapping[str, Check] = {"by": column_option, "reference": _level, "id": _id}
 _RANK = _or_auto(_or_tuple(_whole(1)))
@@ -402,6 +414,27 @@ def _of_feature(value: Any, feature: Expression) -> Any:
     return value.get(feature_name(feature)) if isinstance(value, dict) else value
 
 
+def _finish_ridge(name: str, features: tuple[Expression, ...], options: Options) -> Options:
+    if "df" in options and "sp" in options:
+        raise OptionError(f"`{name}()` takes `df` or `sp`, not both.")
+    return options
+
+
+def _finish_groups(name: str, features: tuple[Expression, ...], options: Options) -> Options:
+    known = [feature_name(feature) for feature in features]
+    seen: set[str] = set()
+    for member in (member for group in options.get("groups", ()) for member in group):
+        if member not in known:
+            raise OptionError(
+                f"`groups` of `{name}()` names `{member}`, which is not one of its features "
+                f"({list_features(known)})."
+            )
+        if member in seen:
+            raise OptionError(f"`groups` of `{name}()` names `{member}` twice.")
+        seen.add(member)
+    return options
+
+
 def _name(value: Any) -> str | None:
     return None if isinstance(value, str) and value else 'the name of a network, e.g. "net"'
 
@@ -444,6 +477,21 @@ TERM_CALLS: dict[str, TermCall] = {
     "afm": TermCall("ahofm", (2, None), _AFM, {"D": 2}, _finish_interaction),
     "hofm": TermCall("hofm", (2, None), {**_ORDERS, **_FM}, {}, _finish_interaction),
     "fm": TermCall("hofm", (2, None), _FM, {"D": 2}, _finish_interaction),
+    "ridge": TermCall(
+        "ridge",
+        (1, None),
+        {"sp": _number(0, strictly=False), "df": _number(0, strictly=True)},
+        finish=_finish_ridge,
+        columns=True,
+    ),
+    "lasso": TermCall("lasso", (1, None), {"sp": _number(0, strictly=False)}, columns=True),
+    "grouplasso": TermCall(
+        "grouplasso",
+        (1, None),
+        {"sp": _number(0, strictly=False), "groups": _groups},
+        finish=_finish_groups,
+        columns=True,
+    ),
     "deep": TermCall(
         "deep",
         (1, None),

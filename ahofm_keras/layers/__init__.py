@@ -11,6 +11,7 @@ from ahofm_keras.layers.predictor import ClassLabel, MeanResponse, Predictor, Re
 from ahofm_keras.layers.scaled import Scaled
 from ahofm_keras.layers.shaped import ShapedSmooth
 from ahofm_keras.layers.smooth import Smooth
+from ahofm_keras.layers.sparse import SparseLinear
 from ahofm_keras.layers.tensors import TensorProduct
 
 __all__ = [
@@ -32,5 +33,6 @@ __all__ = [
     "Scaled",
     "ShapedSmooth",
     "Smooth",
+    "SparseLinear",
     "TensorProduct",
 ]

@@ -5,6 +5,7 @@ data behind it as a frame.
 """
 
 from ahofm_keras.plotting.check import plot_check
+from ahofm_keras.plotting.coefficients import coefficient_data, plot_coefficients
 from ahofm_keras.plotting.effects import effect_data, plot_effect
 from ahofm_keras.plotting.entry import plot, plot_data
 from ahofm_keras.plotting.factors import factor_data, plot_factors
@@ -16,6 +17,7 @@ from ahofm_keras.plotting.survival import plot_survival
 from ahofm_keras.plotting.waterfall import explanation_data, plot_explanation
 
 __all__ = [
+    "coefficient_data",
     "effect_data",
     "explanation_data",
     "factor_data",
@@ -24,6 +26,7 @@ __all__ = [
     "marginal_data",
     "plot",
     "plot_check",
+    "plot_coefficients",
     "plot_data",
     "plot_effect",
     "plot_explanation",

@@ -290,7 +290,8 @@ def _check_constant_columns(columns: Mapping[str, np.ndarray]) -> None:
 
 
 def _check_rows(rows: int, predictor: Predictor) -> None:
-    designs: Sequence[Any] = [term.parametric for term in predictor.terms if term.parametric]
+    free = [term for term in predictor.terms if not term.has_penalty]
+    designs: Sequence[Any] = [term.parametric for term in free if term.parametric]
     columns = sum(map(len, designs))
     needed = max(columns + predictor.intercept + 1, 3)
     if rows < needed:

@@ -107,6 +107,8 @@ class Feature:
         """Functions of the basis with mean zero over the rows of raw columns, `(r, n)`."""
         values = np.asarray(evaluate_expression(self.expression, columns))
         functions = evaluate_basis(self.basis, values)
+        if self.basis.size == 1:  # of which centring would leave nothing
+            return functions.T
         return (functions @ center_basis(functions.mean(axis=0))).T
 
     def to_json(self) -> dict[str, Any]:

@@ -148,6 +148,8 @@ def learn_margins(
     )
     together: set[tuple[int, int]] = set()
     for term in terms:
+        if term.parametric is not None and term.parametric.is_side_by_side and not term.features:
+            continue
         together.update(combinations(sorted(_variables_of(term, variables)), 2))
     cells = [
         _cells(variable, margin, own)

@@ -107,7 +107,7 @@ def find_variables(features: Sequence[Feature], terms: Iterable[Term]) -> list[V
     for term in terms:
         design = term.parametric
         if design is not None:
-            for components in (*design.columns, design.centre_components):
+            for components in dict.fromkeys((*design.columns, *design.centre_columns)):
                 for variable, product in split_column(found, design, components):
                     if product not in variable.products:
                         variable.products.append(product)
@@ -130,7 +130,7 @@ def split_column(
     """A design column as a product of functions of single variables."""
     products: dict[Key, list[Component]] = {}
     for factor, component in zip(design.factors, components, strict=True):
-        if component >= 0 or factor.levels:
+        if component >= 0 or (component == ANY_LEVEL and factor.levels):
             _variable(variables, factor.expression, factor.levels)
             key = _key(factor.expression, factor.levels)
             products.setdefault(key, []).append((factor, component))

@@ -35,6 +35,7 @@ from ahofm_keras.layers import (
     Scaled,
     ShapedSmooth,
     Smooth,
+    SparseLinear,
     TensorProduct,
 )
 from ahofm_keras.layers.inputs import RawColumns
@@ -156,6 +157,7 @@ CASES = {
                     "pure": False,
                     "features": [[1, 0], [0, 0]],
                     "transforms": [PARABOLA.transform, CUBIC.transform],
+                    "kept": [0, 2, 3],
                 }
             ],
             **options,
@@ -222,6 +224,9 @@ CASES = {
         _bases,
     ),
     "Linear": Case(lambda **options: Linear(1, 3, **options), _tensor(ROWS, 4)),
+    "SparseLinear": Case(
+        lambda **options: SparseLinear(1, (0, 1, 1), (0.1, 0.2), **options), _tensor(ROWS, 5)
+    ),
     "Predictor": Case(
         lambda **options: Predictor(1990.5, 3.0, True, **options), _contributions, "float64"
     ),
@@ -276,7 +281,8 @@ CASES = {
 }
 # Layers with weights that a fit sets.
 LEARNED = (
-    "Smooth", "ShapedSmooth", "TensorProduct", "Scaled", "FactorizedInteraction", "Linear", "Predictor",
+    "Smooth", "ShapedSmooth", "TensorProduct", "Scaled", "FactorizedInteraction", "Linear",
+    "SparseLinear", "Predictor",
 )  # fmt: skip
 every_layer = pytest.mark.parametrize("name", CASES)
 

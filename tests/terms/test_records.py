@@ -19,6 +19,7 @@ from ahofm_keras.terms.interaction import InteractionTerm, LinearInteractionTerm
 from ahofm_keras.terms.linear import LinearTerm
 from ahofm_keras.terms.offset import OffsetTerm
 from ahofm_keras.terms.scaled import ScaledTerm
+from ahofm_keras.terms.shrunken import GroupLassoTerm, LassoTerm, RidgeTerm
 from ahofm_keras.terms.smooth import SmoothTerm
 from ahofm_keras.terms.tensor import TensorTerm
 from ahofm_keras.transforms import evaluate_expression
@@ -77,6 +78,7 @@ FORMULAS = {
     "cyclic": 's(hour, bs="cp", knots=(0, 24))',
     "levels": 's(g) + s(d5, bs="re") + s(flag) + s(C(d3))',
     "interactions": "ahofm(x, g, d4, w, D=3, F=(3, 2), df={'x': (8, 6, 4)})",
+    "penalised": "ridge(x, g, df=3) + lasso(z, poly(w, 2), C(d3)) + grouplasso(v, flag, d5, groups=[[v, flag]])",
     "factorization machine": "hofm(x, g, z, flag, D=3, F=2)",
     "tensors": 'te(x, g, df=(4, 2)) + ti(hour, z, w, bs=("cp", "ps", "ps"), sp=2)',
     "by": "g + s(x, by=g, id=1) + s(x, by=z) + te(x, z, by=flag, k=4) + flag + s(z, g, bs='fs')"
@@ -134,7 +136,7 @@ def test_json_is_tested_for_every_kind_of_term() -> None:
     assert kinds == set(TERMS.values())
     assert kinds == {
         LinearTerm, SmoothTerm, TensorTerm, InteractionTerm, LinearInteractionTerm, OffsetTerm,
-        ScaledTerm,
+        RidgeTerm, LassoTerm, GroupLassoTerm, ScaledTerm,
     }  # fmt: skip
 
 
