@@ -311,6 +311,7 @@ def test_a_check_says_that_the_data_may_have_another_shape() -> None:
         ("s(x, atoms=[1], shape='increasing')", "`atoms` cannot stand beside `shape`"),
         ("s(x, bs='step', shape='convex')", "Steps cannot be 'convex'"),
         ("s(x, knots='quantile', shape='concave')", "shape='concave' needs even knots"),
+        ("s(x, by=g, shape='increasing')", "it cannot stand beside `by` or levels"),
         ("te(x, z, shape='increasing')", "Unknown argument `shape` of `te()`"),
         ("s(x, bs='mpi')", 'That is `s(x, shape="increasing")`.'),
         ("s(x, constraints='monotonic_inc')", "That is `shape` of `s()` here"),

@@ -77,6 +77,8 @@ class Effect:
         check_level("level", level)
         if self.se is None:
             reason = "it was purified" if self.purified else "the model has no posterior"
+            if self.by is not None:
+                reason += ", or factors have a share in it"
             raise DataError(f"The effect of `{self.label}` has no band: {reason}.")
         reach = stats.norm.ppf((1 + level) / 2) * self.se
         return self.fit - reach, self.fit + reach

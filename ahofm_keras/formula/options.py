@@ -335,8 +335,9 @@ def _finish_smooth(name: str, features: tuple[Expression, ...], options: Options
         _check_factor_smooth(name, features, options)
     elif isinstance(sp, tuple):
         raise OptionError('A tuple of several `sp` goes with bs="fs".')
-    if "shape" in options and ("by" in options or len(features) == 2):
-        raise OptionError("`shape` is that of one function: it cannot stand beside `by` or levels.")
+    for own in ("shape", "pc"):
+        if own in options and ("by" in options or len(features) == 2):
+            raise OptionError(f"`{own}` is that of one function: it cannot stand beside `by` or levels.")
     check_basis(features[0], {k: v for k, v in options.items() if k != "bs" or v not in CURVE_BASES})
     if "pc" in options and (features[0].is_category or options.get("bs") == "re"):
         raise OptionError(f"`pc` has no meaning for the levels of `{features[0]}`: they have no axis.")

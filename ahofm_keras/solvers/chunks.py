@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from ahofm_keras.families import Family
+from ahofm_keras.moments import triangle
 from ahofm_keras.solvers.blocks import FactorBlock
 from ahofm_keras.solvers.gram import CellBasis
 from ahofm_keras.solvers.groups import FactorGroup, GroupKey
@@ -116,6 +117,7 @@ class Chunk:
     most_numbers: float
     _linear: tuple[np.ndarray, np.ndarray] | None = None
     _groups: dict[GroupKey, _GroupOnRows] = field(default_factory=dict)
+    _surfaces: dict[GroupKey, tuple[FactorGroup, np.ndarray]] = field(default_factory=dict)
     _working: list[tuple[Working, np.ndarray, np.ndarray]] = field(default_factory=list)
 
     # The predictor ----------------------------------------------------------------------------------
@@ -162,19 +164,41 @@ class Chunk:
         moments = self.moments(group)
         return moments.total, moments.variance
 
+    def total(self, group: FactorGroup) -> np.ndarray:
+        """Mean of the sum of all products of a group."""
+        if not group.is_surface:
+            return self.sums(group)[0]
+        held = self._surfaces.get(group.key)
+        if held is None or held[0] is not group:
+            held = self._surfaces[group.key] = group, self._products(group)
+        return held[1]
+
+    def _products(self, surface: FactorGroup) -> np.ndarray:
+        """Mean of the sum of the products of a surface."""
+        functions = (self._functions(block) for block in (surface.given, surface.solved))
+        return np.asarray(np.einsum("fn,fn->n", *functions))
+
+    def _functions(self, block: FactorBlock) -> np.ndarray:
+        """Means of factors `(F, n)`."""
+        return self.bases[block.position].evaluate(block.factors @ block.transform.T)
+
     def fit(self, state: State | Working) -> np.ndarray:
         """Mean of the predictor in the model's scale, without offset."""
-        for key in self._groups.keys() - {group.key for group in state.groups}:
-            del self._groups[key]
-        total = self.linear_fit(state)
+        for held in (self._groups, self._surfaces):
+            for key in held.keys() - {group.key for group in state.groups}:
+                del held[key]
+        total = self.linear_fit(state).copy()
         for group in state.groups:
-            total = total + self.sums(group)[0]
+            total += self.total(group)
         return total
 
     def evaluate(self, state: State | Working) -> np.ndarray:
         """The same from nothing, and nothing is kept."""
         total = state.linear.columns.evaluate(self, state.linear.mean)
         for group in state.groups:
+            if group.is_surface:
+                total = total + self._products(group)
+                continue
             moments = self.kernels.start_moments(group.order, group.rank, len(self.y), False)
             for block in group.blocks:
                 if not block.is_off:
@@ -196,6 +220,21 @@ class Chunk:
         self._groups[group.key].blocks[feature] = None
         return sums
 
+    def surface_gram(self, state: State, index: int) -> np.ndarray:
+        """Gram matrices of the pairs of factors beside the given ones of a surface, in bands."""
+        group, (_, weight) = state.groups[index], self.working(state)
+        given, solved = self._functions(group.given), group.solved
+        first, second = triangle(group.rank)
+        products = given[first] * given[second]
+        products *= weight
+        return self.bases[solved.position].gram(products)
+
+    def surface_sums(self, state: State, index: int) -> np.ndarray:
+        """Sums of the factors beside the given ones of a surface, `(F, M)`."""
+        group, (target, weight) = state.groups[index], self.working(state)
+        rest = target - (self.fit(state) - self.total(group))
+        return self.bases[group.solved.position].sums(self._functions(group.given) * (weight * rest))
+
     # Working response and weights -------------------------------------------------------------------
 
     def working(self, state: State) -> tuple[np.ndarray, np.ndarray]:
@@ -216,8 +255,11 @@ class Chunk:
     def _predictors(self, at: Working) -> np.ndarray:
         """Predictor of each row at which it is linearised: a rough one where its own has no mean."""
         known = all(
-            (held := self._groups.get(group.key)) is not None
-            and (held.may_become(group) or held.is_of(group))
+            group.is_surface
+            or (
+                (held := self._groups.get(group.key)) is not None
+                and (held.may_become(group) or held.is_of(group))
+            )
             for group in at.groups
         )
         response, family = self.response, self.response.family

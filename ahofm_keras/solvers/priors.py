@@ -252,7 +252,7 @@ class BlockPrior:
 
     def resized(self, penalties: np.ndarray) -> BlockPrior:
         """The prior where each group holds functions of one feature, of these penalties `(D, r)`."""
-        count, width = len(self.free), penalties.shape[1]
+        count, width = self.shape.count_factors, penalties.shape[1]
         sizes = resize(self.gram_diagonal, count, width)
         largest = self.gram_diagonal.reshape(count, -1).max(axis=1, initial=0.0)
         sizes = np.where(sizes > 0, sizes, np.repeat(largest, width))
@@ -271,6 +271,10 @@ class BlockPrior:
         parameters, own = self.parameters.copy(), self.shape.scales[group]
         parameters[group, own] = self.shape.highest[group, own]
         return self.at(parameters)
+
+    def all_without_effect(self) -> BlockPrior:
+        """The prior with all groups switched off."""
+        return self.at(np.where(self.shape.scales, self.shape.highest, self.parameters))
 
     # The posterior ------------------------------------------------------------------------------------
 

@@ -143,6 +143,13 @@ class Settings:
     group_warm_up: int = 5
     group_sweeps: int = 10
     subset_sweeps: int = 6
+    # Where the residuals show each product of two functions, in squares of its standard error, clearer
+    # than this, groups of products find all of them, and what features have in common in several pairs.
+    surface_signal: float = 50.0
+    # Sweeps over new surfaces before their smoothing is chosen; and `few_functions` of their factors, of
+    # which they have many.
+    surface_sweeps: int = 3
+    surface_functions: int = 8
     # What pruning may cost: a trial has not converged.
     prune_tolerance: float = 0.05
     # The weakest factors are tried, and only what is worth less than so many times its price.
@@ -176,6 +183,8 @@ class Settings:
 
     # Further starts, any number of them, would change the error by less than this share of it.
     agreement: float = 0.01
+    # And one start is enough where no more than this share of its degrees of freedom was drawn.
+    drawn_share: float = 0.05
 
     # Block coordinate descent -----------------------------------------------------------------------
 

@@ -164,6 +164,18 @@ class Columns:
         return len(self.penalties) > 0
 
     @property
+    def leading(self) -> np.ndarray:
+        """Places of the coefficients that the smoothing asked for leaves most of, as many as its df.
+
+        The columns of others hardly serve the term, and are so many that anything could be written with
+        them on the rows of a fit. Where all are penalised alike these are all.
+        """
+        asked = np.asarray(self.smoothing, float)[: len(self.penalties)]
+        penalty = asked @ self.penalties if len(asked) else np.zeros(self.size)
+        count = int(np.ceil(np.sum(1 / (1 + penalty))))
+        return np.flatnonzero(penalty <= (1 + 1e-9) * np.sort(penalty)[count - 1])
+
+    @property
     def is_random_effect(self) -> bool:
         """Whether there may be levels that were not seen, with an effect of unknown sign."""
         return len(self.features) == 1 and self.features[0].basis.kind == "re"

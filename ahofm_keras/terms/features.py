@@ -26,6 +26,7 @@ from ahofm_keras.penalties import DemmlerReinsch, difference_penalty, orthogonal
 from ahofm_keras.terms.atoms import add_atoms, check_atoms, find_atoms
 from ahofm_keras.terms.basis_size import choose_size, usual_size
 from ahofm_keras.terms.by_features import code_levels, code_number, is_number_coding
+from ahofm_keras.terms.points import at_point, without_value
 from ahofm_keras.transforms import Expression, evaluate_expression, learn_expression
 
 # What the two ends of an axis count together, beside all rows, where a margin of a tensor product is
@@ -106,6 +107,8 @@ class Feature:
         """Functions of the basis with mean zero over the rows of raw columns, `(r, n)`."""
         values = np.asarray(evaluate_expression(self.expression, columns))
         functions = evaluate_basis(self.basis, values)
+        if self.basis.size == 1:  # of which centring would leave nothing
+            return functions.T
         return (functions @ center_basis(functions.mean(axis=0))).T
 
     def to_json(self) -> dict[str, Any]:
@@ -326,7 +329,7 @@ def _learn(
     if request.ends:
         coordinates = diagonalise(_with_ends(gram, basis, values), constraint=zero)
     if request.through is not None:
-        there = _at_point(basis, request.through, spec)
+        there = at_point(basis, request.through, spec)
         coordinates = diagonalise(gram, constraint=center_basis(there))
     feature = Feature(
         learn_expression(expression, pool.columns),
@@ -343,7 +346,7 @@ def _learn(
         feature = add_atoms(feature, atoms, found, counts, centred and request.through is None)
         gram, means = _gram(feature.basis, found, counts)
     if request.through is not None:
-        feature = _without_value(feature, request.through)
+        feature = without_value(feature, request.through)
     return feature, orthogonal, (means, gram / len(values))
 
 
@@ -366,28 +369,6 @@ def _learn_by(
         coded.basis, coded.transform, coded.eigenvalues, 0, len(found), orthogonal.rank,
     )  # fmt: skip
     return feature, orthogonal, (means, gram / len(values))
-
-
-def _at_point(basis: Basis, point: float, spec: TermSpec) -> np.ndarray:
-    """Values `(M,)` of the functions of a basis at a point, all of which shall add up to 0 there."""
-    low, high = basis.axis[0], basis.axis[-1]
-    if not (low <= point <= high or basis.period or basis.is_straight_beyond):
-        raise spec.error(
-            f"`pc` of `{spec.label}` must lie within the training values, from {low:g} to {high:g}: "
-            'beyond, the function is constant. Or choose extrapolation="linear", or `knots` that reach '
-            f"so far.\n    Received: pc={point:g}."
-        )
-    there: np.ndarray = evaluate_basis(basis, np.array([point]))[0]
-    return there
-
-
-def _without_value(feature: Feature, point: float) -> Feature:
-    """The feature with functions that are 0 at a point: all but that of an atom there are already.
-
-    Basis functions add up to 1, so that this takes a constant from each.
-    """
-    there = evaluate_basis(feature.basis, np.array([point])) @ feature.transform
-    return replace(feature, transform=feature.transform - there, through=point)
 
 
 def _warn_of_far_values(expression: Expression, values: np.ndarray) -> None:

@@ -157,6 +157,7 @@ CASES = {
                     "pure": False,
                     "features": [[1, 0], [0, 0]],
                     "transforms": [PARABOLA.transform, CUBIC.transform],
+                    "kept": [0, 2, 3],
                 }
             ],
             **options,

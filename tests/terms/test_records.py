@@ -84,6 +84,8 @@ FORMULAS = {
     "tensors": 'te(x, g, df=(4, 2)) + ti(hour, z, w, bs=("cp", "ps", "ps"), sp=2)',
     "by": "g + s(x, by=g, id=1) + s(x, by=z) + te(x, z, by=flag, k=4) + flag + s(z, g, bs='fs')"
     " + s(two, w, bs='re') + s(w, two, bs='sz', k=5) + s(g, by=w)",
+    "shapes and points": "s(x, shape='increasing') + s(w, shape='concave', pc=0.5) + s(hour, bs='cp', pc=3)"
+    " + te(z, v, bs=('ps', 'linear'))",
     "offset": "s(x) + offset(log(z)) + offset(w)",
     "no intercept": "0 + g + s(x)",
 }
