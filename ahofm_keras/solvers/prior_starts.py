@@ -141,7 +141,7 @@ def make_prior(
     weak[:intercept] = settings.weak_intercept
     shape = PriorShape(
         eigenvalues, groups, parameters, free, prices, least, edf_penalty, tied, scales, shrunk,
-        strengths, selections, rows, weak, settings, _inequalities(starts, parts),
+        strengths, selections, rows, weak, settings, inequalities=_inequalities(starts, parts),
     )  # fmt: skip
     prior = BlockPrior(shape.only_proper(), parameters, np.full(len(groups), rows, float))
     return prior.with_points() if strengths.any() else prior
