@@ -17,6 +17,7 @@ from ahofm_keras.solvers.moves.grow import Grow
 from ahofm_keras.solvers.moves.grow_group import GrowGroup
 from ahofm_keras.solvers.moves.move import Move
 from ahofm_keras.solvers.moves.prune import PruneFactors
+from ahofm_keras.solvers.moves.surfaces import Surfaces
 from ahofm_keras.solvers.state import Rough, State
 from ahofm_keras.solvers.steps import Reached, Steps, announced, finish
 
@@ -39,7 +40,13 @@ def grow(engine: Engine, state: State, other: State | None = None) -> Steps:
     that are refused are the longest part of a fit after its climbs.
     """
     orders = engine.design.layout.only.orders
-    moves: list[Move] = [Grow(engine.make_group(order, rank=1)) for order in orders]
+    pairs = (own for own in orders if own.order == 2 and own.automatic and not own.fixed)
+    moves: list[Move] = [
+        Surfaces(own, climb)
+        for own in pairs
+        if other is None or any(group.is_surface for group in other.groups_of(own.key))
+    ]
+    moves += [Grow(engine.make_group(order, rank=1)) for order in orders]
     wanted = (order for order in orders if other is None or len(other.groups_of(order.key)) > 1)
     moves += [GrowGroup(order) for order in wanted if order.groups > 1]
     return (yield from try_moves(engine, state, moves))
@@ -81,7 +88,7 @@ def climb(engine: Engine, state: State) -> Steps:
         phase = number % settings.round
         yield None
         state = sweep(engine, state, worth, 1, phase == settings.window, not phase)
-        if not phase:
+        if phase in (0, settings.window):
             state = finish(try_moves(engine, state, [DropIdle()]))
         bounds.append(engine.bound(state))
         yield Reached(engine, state)

@@ -21,7 +21,7 @@ from ahofm_keras.solvers.gap_prior import least_smoothing
 from ahofm_keras.solvers.kernels import Factors
 from ahofm_keras.solvers.linear_columns import LinearColumns
 from ahofm_keras.solvers.prior_starts import PriorStart, make_prior
-from ahofm_keras.solvers.priors import BlockPrior, Solution
+from ahofm_keras.solvers.priors import BlockPrior, Solution, System
 from ahofm_keras.solvers.settings import Settings
 from ahofm_keras.solvers.smoothing_uncertainty import smoothing_covariance
 from ahofm_keras.solvers.spreads import KeptSpread, SolvedSpread, Spread
@@ -29,6 +29,8 @@ from ahofm_keras.terms import Columns, Design, Feature
 
 # Functions in use for one that is wanted.
 _ROOM = 1.2
+# Of the penalties of two functions.
+_LEAST_STEP = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,12 +78,12 @@ class Block:
 
     @cached_property
     def penalty(self) -> float:
-        """The quadratic form of the prior at the mean."""
-        return float(self.prior.precisions @ self.mean**2)
+        """What the prior takes at the mean, twice: its quadratic form, and penalties on norms."""
+        return self.prior.quadratic_penalty(self.mean) + self.prior.norm_penalty(self.mean)
 
     @cached_property
     def expected_penalty(self) -> float:
-        """E of the quadratic form of the prior."""
+        """E of the same."""
         return self.penalty + float(self.prior.precisions @ self.spread.variances)
 
     @cached_property
@@ -108,6 +110,17 @@ class LinearBlock(Block):
     columns: LinearColumns
     averaged_smoothing: np.ndarray | None = None
 
+    def curved(self) -> LinearBlock:
+        """The block with the uncertainty of what has a penalty on its norm, which no update needs."""
+        prior = self.prior.curved_at(self.mean)
+        if prior is self.prior:
+            return self
+        assert isinstance(self.spread, SolvedSpread), "a block that was solved"
+        gram, dispersion = self.spread.gram, self.spread.dispersion
+        rhs = gram @ self.mean + prior.precisions * self.mean
+        solved = self.solved(prior.solve(System(gram, rhs, dispersion)), dispersion, gram)
+        return replace(solved, mean=self.mean)
+
     @cached_property
     def smoothing_covariance(self) -> np.ndarray:
         """What the choice of the smoothing adds to the covariance, `(m, m)`."""
@@ -128,11 +141,16 @@ class FactorBlock(Block):
         feature: with its functions.
         position: of the feature in the design.
         variational: whether factors have variances on rows.
+        is_given: whether the factors are known functions, which nothing updates.
+        seen: what the weights of rows belong to, see `Working`, and the bands of Gram matrices that stay
+            as they are while these do.
     """
 
     feature: Feature
     position: int
     variational: bool
+    is_given: bool = False
+    seen: tuple[object, np.ndarray] | None = None
 
     @property
     def width(self) -> int:
@@ -142,7 +160,7 @@ class FactorBlock(Block):
     @property
     def rank(self) -> int:
         """Number of factors F."""
-        return len(self.prior.free)
+        return self.prior.shape.count_factors
 
     @cached_property
     def transform(self) -> np.ndarray:
@@ -162,13 +180,62 @@ class FactorBlock(Block):
 
     @property
     def is_active(self) -> np.ndarray:
-        """Which factors are not switched off."""
-        return self.factor_edf > self.prior.settings.active_edf
+        """Which factors are not switched off; those that share a prior are all on or all off."""
+        least = self.prior.settings.active_edf
+        if self.is_given:
+            return np.ones(self.rank, bool)
+        if self.prior.shape.given is not None:
+            return np.full(self.rank, self.factor_edf.sum() > least)
+        return self.factor_edf > least
+
+    @property
+    def own_variance(self) -> float:
+        """Sum over rows of the variance that the block gives to the predictor, if it was solved."""
+        return self.spread.expected(self.spread.gram) if isinstance(self.spread, SolvedSpread) else 0.0
+
+    @property
+    def is_updated(self) -> bool:
+        """Whether its coefficients are neither given nor switched off."""
+        return not (self.is_given or self.is_off)
+
+    @property
+    def factor_smoothing(self) -> np.ndarray:
+        """`(F, D + 1)`, logarithms of the lambdas of the feature and of tau, of each factor.
+
+        To the factor beside a given function of penalty s the lambda of that feature adds lambda s to
+        tau.
+        """
+        smoothing, given = self.prior.smoothing(), self.prior.shape.given
+        if given is None:
+            return smoothing
+        own = np.repeat(smoothing, len(given), axis=0)
+        with np.errstate(divide="ignore"):
+            own[:, -1] = np.logaddexp(own[:, -1], own[:, 1] + np.log(given))
+        return np.delete(own, 1, axis=1)
+
+    def with_factor_smoothing(self, smoothing: np.ndarray) -> FactorBlock:
+        """The block at a smoothing that `factor_smoothing` gave."""
+        given = self.prior.shape.given
+        if given is None:
+            return replace(self, prior=self.prior.with_smoothing(smoothing))
+        # tau of the first and of the last factor, which differ by lambda times what their penalties do.
+        scales = np.exp(smoothing[[0, -1], -1])
+        beside = max(float(np.diff(scales)[0]), 0.0) / max(float(given[-1] - given[0]), _LEAST_STEP)
+        shrinkage = max(float(scales[0] - beside * given[0]), 0.0)
+        with np.errstate(divide="ignore"):
+            own = np.insert(smoothing[:1], 1, np.log(beside), axis=1)
+            own[0, -1] = np.log(shrinkage)
+        return replace(self, prior=self.prior.with_smoothing(own))
 
     @property
     def is_off(self) -> bool:
         """Whether all factors are switched off for good: the block adds nothing."""
         return bool(self.prior.at_the_end.all())
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether it never was on: its factors are 0, without variances."""
+        return self.is_off and not self.mean.any() and not self.spread.dispersion
 
     def known(self, mean: np.ndarray, covariance: np.ndarray) -> FactorBlock:
         """The block with a posterior from elsewhere."""
@@ -270,12 +337,16 @@ class FactorBlock(Block):
 
     def to_coordinates(self, gram: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Bands of the Gram matrices of pairs, and sums `(F, M)`, of the basis -> the block's system."""
-        rank, width, transform = self.rank, self.width, self.transform
+        return self.gram_matrix(gram), (rhs @ self.transform).reshape(-1)
+
+    def gram_matrix(self, bands: np.ndarray) -> np.ndarray:
+        """Bands of the Gram matrices of pairs in the basis -> the Gram matrix of the block."""
+        rank, width = self.rank, self.width
         first, second = triangle(rank)
         blocks = np.empty((rank, width, rank, width))
         # Those of a pair are symmetric: they are the same for both orders of the factors.
-        blocks[first, :, second] = blocks[second, :, first] = transform_band(gram, transform)
-        return blocks.reshape(2 * (rank * width,)), (rhs @ transform).reshape(-1)
+        blocks[first, :, second] = blocks[second, :, first] = transform_band(bands, self.transform)
+        return blocks.reshape(2 * (rank * width,))
 
 
 # From a design --------------------------------------------------------------------------------------
@@ -292,15 +363,39 @@ def make_linear_block(design: Design, rows: float, variational: bool, settings: 
     """
     layout = design.layout.only
     columns = LinearColumns(layout, settings.dense_numbers)
-    starts = [_prior_start(span.block, rows, variational, settings) for span in layout.penalised]
+    starts = [
+        start
+        for place, span in enumerate(layout.penalised)
+        for start in _prior_starts(span.block, place, rows, variational, settings)
+    ]
     prior = make_prior(
         starts, rows, settings, layout.unpenalised, columns.intercept, layout.smoothing_index
     )
     return LinearBlock(prior, np.zeros(columns.size), Spread.nothing(columns.size), columns)
 
 
+def _prior_starts(
+    block: Columns, place: int, rows: float, variational: bool, settings: Settings
+) -> list[PriorStart]:
+    """Where the smoothing of each group of coefficients of a term starts."""
+    whole = _prior_start(block, rows, variational, settings)
+    if block.groups == 1 and not block.norms:
+        return [whole]
+    numbers = np.arange(block.groups)
+    return [
+        replace(
+            whole,
+            penalties=block.penalties[:, block.shares == number],
+            shrunk=block.is_shrunk[block.shares == number],
+            norm=norm,
+            selection=place,
+        )
+        for number, norm in zip(numbers, block.norms, strict=True)
+    ]
+
+
 def _prior_start(block: Columns, rows: float, variational: bool, settings: Settings) -> PriorStart:
-    """Where the smoothing of some penalised columns starts."""
+    """Where the smoothing of all coefficients of a term starts."""
     # A product of functions of d features costs what a factor of an `ahofm()` that has d would.
     margins = len(block.penalties) - block.atoms
     scales = margins if margins > 1 and not block.fixed else 0

@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
+from ahofm_keras.bases import Basis
 from ahofm_keras.families import Family
+from ahofm_keras.moments import triangle
 from ahofm_keras.solvers.blocks import FactorBlock
-from ahofm_keras.solvers.gram import CellBasis
+from ahofm_keras.solvers.gram import CellBasis, DenseBasis
 from ahofm_keras.solvers.groups import FactorGroup, GroupKey
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.solvers.kernels import GroupMoments, Kernels, Sums
@@ -99,7 +102,7 @@ class Chunk:
         case_weight: the user's.
         offset: what is added to the predictor, with the model's shift.
         columns: of the linear terms `(C, n)`.
-        bases: of the features.
+        bases: of the features, each a `CellBasis` or a `DenseBasis`.
         response: as a whole.
         kernels: loops over rows.
         most_numbers: of moments that are kept; those of other groups are computed when they are needed.
@@ -110,12 +113,13 @@ class Chunk:
     case_weight: np.ndarray
     offset: np.ndarray
     columns: np.ndarray
-    bases: list[CellBasis]
+    bases: list[Any]
     response: Response
     kernels: Kernels
     most_numbers: float
     _linear: tuple[np.ndarray, np.ndarray] | None = None
     _groups: dict[GroupKey, _GroupOnRows] = field(default_factory=dict)
+    _surfaces: dict[GroupKey, tuple[FactorGroup, np.ndarray]] = field(default_factory=dict)
     _working: list[tuple[Working, np.ndarray, np.ndarray]] = field(default_factory=list)
 
     # The predictor ----------------------------------------------------------------------------------
@@ -162,19 +166,41 @@ class Chunk:
         moments = self.moments(group)
         return moments.total, moments.variance
 
+    def total(self, group: FactorGroup) -> np.ndarray:
+        """Mean of the sum of all products of a group."""
+        if not group.is_surface:
+            return self.sums(group)[0]
+        held = self._surfaces.get(group.key)
+        if held is None or held[0] is not group:
+            held = self._surfaces[group.key] = group, self._products(group)
+        return held[1]
+
+    def _products(self, surface: FactorGroup) -> np.ndarray:
+        """Mean of the sum of the products of a surface."""
+        functions = (self._functions(block) for block in (surface.given, surface.solved))
+        return np.asarray(np.einsum("fn,fn->n", *functions))
+
+    def _functions(self, block: FactorBlock) -> np.ndarray:
+        """Means of factors `(F, n)`."""
+        return self.bases[block.position].evaluate(block.factors @ block.transform.T)
+
     def fit(self, state: State | Working) -> np.ndarray:
         """Mean of the predictor in the model's scale, without offset."""
-        for key in self._groups.keys() - {group.key for group in state.groups}:
-            del self._groups[key]
-        total = self.linear_fit(state)
+        for held in (self._groups, self._surfaces):
+            for key in held.keys() - {group.key for group in state.groups}:
+                del held[key]
+        total = self.linear_fit(state).copy()
         for group in state.groups:
-            total = total + self.sums(group)[0]
+            total += self.total(group)
         return total
 
     def evaluate(self, state: State | Working) -> np.ndarray:
         """The same from nothing, and nothing is kept."""
         total = state.linear.columns.evaluate(self, state.linear.mean)
         for group in state.groups:
+            if group.is_surface:
+                total = total + self._products(group)
+                continue
             moments = self.kernels.start_moments(group.order, group.rank, len(self.y), False)
             for block in group.blocks:
                 if not block.is_off:
@@ -196,6 +222,21 @@ class Chunk:
         self._groups[group.key].blocks[feature] = None
         return sums
 
+    def surface_gram(self, state: State, index: int) -> np.ndarray:
+        """Gram matrices of the pairs of factors beside the given ones of a surface, in bands."""
+        group, (_, weight) = state.groups[index], self.working(state)
+        given, solved = self._functions(group.given), group.solved
+        first, second = triangle(group.rank)
+        products = given[first] * given[second]
+        products *= weight
+        return self.bases[solved.position].gram(products)
+
+    def surface_sums(self, state: State, index: int) -> np.ndarray:
+        """Sums of the factors beside the given ones of a surface, `(F, M)`."""
+        group, (target, weight) = state.groups[index], self.working(state)
+        rest = target - (self.fit(state) - self.total(group))
+        return self.bases[group.solved.position].sums(self._functions(group.given) * (weight * rest))
+
     # Working response and weights -------------------------------------------------------------------
 
     def working(self, state: State) -> tuple[np.ndarray, np.ndarray]:
@@ -216,8 +257,11 @@ class Chunk:
     def _predictors(self, at: Working) -> np.ndarray:
         """Predictor of each row at which it is linearised: a rough one where its own has no mean."""
         known = all(
-            (held := self._groups.get(group.key)) is not None
-            and (held.may_become(group) or held.is_of(group))
+            group.is_surface
+            or (
+                (held := self._groups.get(group.key)) is not None
+                and (held.may_become(group) or held.is_of(group))
+            )
             for group in at.groups
         )
         response, family = self.response, self.response.family
@@ -261,8 +305,10 @@ def read_chunks(
     for index, (start, stop) in enumerate(pairwise(bounds)):
         part = slice(start, stop)
         bases = [
-            kernels.read_basis(feature.basis, np.asarray(places[part, position], float))
-            for position, feature in enumerate(design.features)
+            _read_basis(
+                feature.basis, np.asarray(places[part, own], float), kernels, len(rows), settings
+            )
+            for own, feature in zip(design.place_columns, design.features, strict=True)
         ]
         yield Chunk(
             index,
@@ -275,3 +321,20 @@ def read_chunks(
             kernels,
             settings.moment_numbers / count,
         )
+
+
+def _read_basis(
+    basis: Basis, places: np.ndarray, kernels: Kernels, rows: int, settings: Settings
+) -> CellBasis | DenseBasis:
+    """A basis at places `(n, d)` of a chunk.
+
+    Args:
+        basis: the basis.
+        places: of the rows of the chunk.
+        kernels: loops over rows.
+        rows: of all chunks.
+        settings: how much may be kept.
+    """
+    if basis.is_dense:
+        return DenseBasis(basis, places, rows * basis.size <= settings.kept_numbers)
+    return kernels.read_basis(basis, places[:, 0])

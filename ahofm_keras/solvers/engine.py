@@ -14,9 +14,15 @@ import numpy as np
 
 from ahofm_keras.families import Family
 from ahofm_keras.solvers import tasks
-from ahofm_keras.solvers.blocks import Block, make_linear_block
+from ahofm_keras.solvers.blocks import Block, FactorBlock, make_linear_block
 from ahofm_keras.solvers.chunks import Response
-from ahofm_keras.solvers.groups import FactorGroup, count_factor_blocks, make_group, make_groups
+from ahofm_keras.solvers.groups import (
+    FactorGroup,
+    count_factor_blocks,
+    make_group,
+    make_groups,
+    make_surface,
+)
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.solvers.kernels import get_kernels
 from ahofm_keras.solvers.precision import Precision
@@ -85,10 +91,14 @@ class Engine:
         """Other rows, to predict them."""
         return InMemoryRows(self.design, rows, self.response, self.kernels, self.settings)
 
-    def start(self) -> State:
-        """Where a fit starts, not linearised yet."""
+    def start(self, groups: int | None = None) -> State:
+        """Where a fit starts, not linearised yet; with so many groups of each order, by default all."""
         given = self.design, self.total_weight, self.variational, self.settings
-        return State(1.0, make_linear_block(*given), make_groups(*given))
+        return State(1.0, make_linear_block(*given), make_groups(*given, most=groups))
+
+    def make_surface(self, order: InteractionOrder, number: int, pair: tuple[int, int]) -> FactorGroup:
+        """A surface of a pair of features before a fit, see `groups.make_surface`."""
+        return make_surface(order, number, pair, self.total_weight, self.settings)
 
     def make_group(
         self, order: InteractionOrder, number: int = 0, rank: int | None = None
@@ -126,16 +136,55 @@ class Engine:
                 switched off.
         """
         state = state.keeping(conceded=0.0, stalled=0)
-        for index in range(len(state.groups)):
-            state = self.sweep_group(state, index, newton_steps, prune)
+        for index, group in enumerate(state.groups):
+            own = prune_linear if group.is_surface else prune
+            state = self.sweep_group(state, index, newton_steps, own)
         return self.update_dispersion(self.update_linear(state, newton_steps, prune_linear))
 
     def sweep_group(self, state: State, index: int, newton_steps: int = 0, prune: bool = False) -> State:
         """All blocks of one group once, but those that are switched off for good."""
+        if state.groups[index].is_surface:
+            return self.update_surface(state, index, newton_steps, prune)
         for feature, block in enumerate(state.groups[index].blocks):
             if not block.is_off:
                 state = self.update_factors(state, index, feature, newton_steps, prune)
         return state
+
+    def update_surface(
+        self, state: State, index: int, newton_steps: int = 0, prune: bool = False
+    ) -> State:
+        """The factors of a surface beside the given ones: as those of a tensor product."""
+        group = state.groups[index]
+        if group.solved.is_off:
+            return state
+        block, rhs = group.solved.prepared(), self.store.reduce(tasks.surface_sums, state, index)
+        bands, gram = self._surface_gram(state, index, block)
+        block = replace(block, seen=(state.working, bands))
+        while True:
+            system = System(gram, (rhs @ block.transform).reshape(-1), state.dispersion)
+            prior, known = block.prior.seeing(gram), _known_precision(block, gram)
+            if known is not None:
+                prior = block.prior
+            solution = prior.newton_steps(system, newton_steps, precision=known)
+            if prune:
+                solution = switch_off(solution, system)
+            solved = block.solved(solution, state.dispersion, gram)
+            if solved.needed <= block.width:
+                break
+            block = block.prepared(solved.needed)
+            gram = block.gram_matrix(bands)
+        return state.with_factors(index, group.pair[1], solved)
+
+    def _surface_gram(
+        self, state: State, index: int, block: FactorBlock
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Bands of the Gram matrices of a surface's factors, and the Gram matrix of its block."""
+        working, bands = block.seen or (None, None)
+        if bands is None or working is not state.working:
+            bands = self.store.reduce(tasks.surface_gram, state, index)
+        elif isinstance(block.spread, SolvedSpread):
+            return bands, block.spread.gram
+        return bands, block.gram_matrix(bands)
 
     def update_linear(self, state: State, newton_steps: int = 0, prune: bool = False) -> State:
         """Intercept, linear terms, smooths and tensor products, jointly.
@@ -204,6 +253,11 @@ class Engine:
             state = replace(state, working=Working(state.linear, state.groups, Rough.NONE))
         squares = sum(self.expected_squares(state)) + sum(b.expected_penalty for b in state.blocks)
         count = self.weighted_rows + sum(block.prior.size for block in state.blocks)
+        # What has a penalty on its norm is a point: the degrees of freedom of a lasso are the number of
+        # its coefficients that are not 0 (Zou, Hastie and Tibshirani, 2007).
+        linear = state.linear
+        squares -= linear.prior.norm_penalty(linear.mean)
+        count -= int(np.count_nonzero(linear.mean[linear.prior.shape.has_norm]))
         return state.keeping(dispersion=self.family.estimate_dispersion(squares, count))
 
     def half_way(self, state: State, before: State) -> State:
@@ -224,6 +278,7 @@ class Engine:
         squares, variances = self.sums(tasks.fit_sums, state)
         if self.variational:
             variances += state.linear.spread.expected(state.gram)
+            variances += sum(group.solved.own_variance for group in state.surfaces)
         return squares, variances
 
     def deviance(self, state: State) -> float:

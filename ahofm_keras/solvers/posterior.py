@@ -12,7 +12,7 @@ from ahofm_keras.bands import product_band
 from ahofm_keras.moments import pair_places, triangle
 from ahofm_keras.solvers.blocks import FactorBlock
 from ahofm_keras.solvers.engine import Engine
-from ahofm_keras.solvers.groups import FactorGroup
+from ahofm_keras.solvers.groups import FactorGroup, find_surface
 from ahofm_keras.solvers.spreads import KeptSpread, Spread
 from ahofm_keras.solvers.state import State
 from ahofm_keras.solvers.weights import read_linear_weights
@@ -38,7 +38,7 @@ def write_posterior(model: Any, engine: Engine, state: State, fits: int | None =
         state: where it has come.
         fits: of how many the factors are; by default as the state says.
     """
-    layer, block = model.posterior, state.linear
+    layer, block = model.posterior, state.linear.curved()
     layer.forget()
     fits = fits or len(state.bounds) or 1
     layer.fits.assign(fits)
@@ -70,12 +70,15 @@ def _write_groups(layer: Any, place: int, groups: Sequence[FactorGroup], unit: f
     values["smoothing"][:] = np.inf
     for group in groups:
         kept = np.array(group.kept)
-        for j, block in enumerate(own.whole() for own in group.blocks):
-            values["means"][j, kept, : block.width] = block.factors
-            values["edf"][j, kept] = block.factor_edf
-            smoothing = _kept(block.prior.smoothing(), unit)
+        for j, known in enumerate(group.blocks):
+            smoothing = _kept(known.factor_smoothing, unit)
             values["smoothing"][j, kept] = _LOG_OF_ZERO  # a lambda that only others have
             values["smoothing"][j, kept[:, None], _own_columns(smoothing)] = smoothing
+            values["means"][j, kept, : known.width] = known.factors
+            if known.is_given or known.is_nothing:
+                continue
+            block = known.whole()
+            values["edf"][j, kept] = block.factor_edf
             means = entry["means"][j] if entry["means"] else None
             tested = block.feature.smoothest(weights["tested_covariances"].shape[2])
             for number in np.unique(kept // entry["rank"]):
@@ -170,13 +173,17 @@ def read_posterior(model: Any, engine: Engine) -> State | None:
     layer = model.posterior
     if not model.has_posterior:
         return None
-    state, dispersion = engine.start(), float(layer.dispersion) / engine.weight_unit
+    state, dispersion = engine.start(groups=0), float(layer.dispersion) / engine.weight_unit
     unit = np.log(engine.weight_unit)
     if engine.family.dispersion_known:
         # Precisions of priors are then absolute: those of another family were divided by its dispersion.
         unit, dispersion = unit + np.log(dispersion), 1.0
-    places = engine.design.layout.only.order_index
-    found = [_read_group(layer, own, places[own.factors.key], unit) for own in state.groups]
+    orders = enumerate(engine.design.layout.only.orders)
+    found = [
+        _read_group(engine, layer, place, number, unit)
+        for place, order in orders
+        for number in range(order.groups)
+    ]
     groups = tuple(group for group in found if group is not None)
     linear = read_linear_weights(model, state.linear)
     root = np.asarray(layer.linear_root)
@@ -194,7 +201,11 @@ def _with_covariances(engine: Engine, state: State) -> State:
     read, found = engine.linearise(state), state
     for index, group in enumerate(state.groups):
         for feature, block in enumerate(group.blocks):
-            solved = engine.update_factors(read, index, feature).groups[index].blocks[feature]
+            if group.is_surface and not block.is_updated:
+                continue
+            update = engine.update_surface if group.is_surface else engine.update_factors
+            where = (index,) if group.is_surface else (index, feature)
+            solved = update(read, *where).groups[index].blocks[feature]
             # As many functions as the update has in use: the coefficients of the others are 0.
             found = found.with_factors(index, feature, replace(solved, mean=block.mean_like(solved)))
     return found
@@ -205,23 +216,31 @@ def _logarithms(weight: Any, unit: float) -> np.ndarray:
     return np.where(values <= _LOG_OF_ZERO, -np.inf, values - unit)
 
 
-def _read_group(layer: Any, group: FactorGroup, place: int, unit: float) -> FactorGroup | None:
+def _read_group(engine: Engine, layer: Any, place: int, number: int, unit: float) -> FactorGroup | None:
     """A group as the model has it, without the factors that were switched off; None where all were."""
-    slots = np.array(group.kept)
+    order = engine.design.layout.only.orders[place]
+    slots = np.array(order.factors_of(number))
     smoothing = np.asarray(layer.factor_smoothing[place])[:, slots]
     kept = np.isfinite(smoothing).any(axis=(0, 2))
     if not kept.any():
         return None
-    for factor in reversed(np.flatnonzero(~kept)):
-        group = group.without(int(factor))
     slots, parameters = slots[kept], _logarithms(smoothing[:, kept], unit)
-    means = np.asarray(layer.factor_means[place])[:, slots]
+    means, edf = (np.asarray(own[place])[:, slots] for own in (layer.factor_means, layer.factor_edf))
+    pair = find_surface(order, means, edf)
+    if pair is not None:
+        group = engine.make_surface(order, number, pair)
+    else:
+        group = engine.make_group(order, number)
+        for factor in reversed(np.flatnonzero(~kept)):
+            group = group.without(int(factor))
     first, second = triangle(len(slots))
-    for j, block in enumerate(own.whole() for own in group.blocks):
+    for j, own in enumerate(group.blocks):
+        if group.is_surface and not own.is_updated:
+            continue
+        block, columns = own.whole(), _own_columns(own.factor_smoothing)
         bands = layer.band(place, j, slots)[first, second]
         known = replace(
-            block,
-            prior=block.prior.with_smoothing(parameters[j][:, _own_columns(block.prior.parameters)]),
+            block.with_factor_smoothing(parameters[j][:, columns]),
             mean=means[j, :, : block.width].reshape(-1),
             spread=KeptSpread(np.ascontiguousarray(bands.transpose(1, 2, 0)), block.edf),
         )

@@ -11,7 +11,9 @@ import numpy as np
 from ahofm_keras.solvers.functions_in_use import FunctionGroups
 from ahofm_keras.solvers.settings import Settings
 
-_BY_GROUP = ("start", "free", "prices", "least", "edf_penalty", "tied", "scales")
+_BY_GROUP = (
+    "start", "free", "prices", "least", "edf_penalty", "tied", "scales", "strengths", "selections",
+)  # fmt: skip
 _BY_COEFFICIENT = ("weak", "shrunk")
 
 
@@ -37,10 +39,17 @@ class PriorShape:
             tau, and those of atoms, which tau does not reach.
         shrunk: `(m,)`, which coefficients tau reaches: all but those of atoms. A feature may need its
             atoms and no spline.
+        strengths: `(G,)`, of groups whose penalty is this times their norm, where the user gave it; 0 of
+            all others. They have the precision of what is switched off, see `norms.py`.
+        selections: `(G,)`, a number for the groups of which the data selects some, see `selection.py`;
+            -1 of all others.
         rows: n, for the weak prior of what has none: where classes are told apart exactly the Gram
             matrix says less and less of a coefficient, and nothing else would hold it.
         weak: `(m,)`, how strong that prior is beside that of other coefficients.
         settings: constants of the solvers.
+        given: `(r,)`, penalties of r given functions of another feature, where the factors of a block
+            are what they are multiplied by, see `FactorGroup.is_surface`: they then share one group, in
+            which the second lambda is that of the other feature. None elsewhere.
         inequalities: `(c, m)`, forms of the coefficients that are at least 0; None where there are none.
 
     Attributes:
@@ -57,9 +66,12 @@ class PriorShape:
     tied: np.ndarray
     scales: np.ndarray
     shrunk: np.ndarray
+    strengths: np.ndarray
+    selections: np.ndarray
     rows: float
     weak: np.ndarray
     settings: Settings
+    given: np.ndarray | None = None
     inequalities: np.ndarray | None = None
     of_widths: dict[int, PriorShape] = field(init=False, default_factory=dict, repr=False)
 
@@ -75,15 +87,50 @@ class PriorShape:
         factors: np.ndarray = np.concatenate([self.eigenvalues, by_tau[None]]) * self.penalised
         return factors
 
+    @property
+    def factors_of_group(self) -> int:
+        """Number of factors that share the parameters of a group of a factor block."""
+        return 1 if self.given is None else len(self.given)
+
+    @property
+    def count_factors(self) -> int:
+        """Number of factors of a factor block."""
+        return len(self.free) * self.factors_of_group
+
+    @cached_property
+    def members(self) -> list[np.ndarray]:
+        """The coefficients of each group."""
+        return [np.flatnonzero(self.groups == group) for group in range(len(self.free))]
+
+    @cached_property
+    def has_norm(self) -> np.ndarray:
+        """`(m,)`, which coefficients have a penalty on their norm."""
+        own: np.ndarray = (self.strengths[self.groups] > 0) & self.penalised
+        return own
+
+    @cached_property
+    def norms(self) -> tuple[list[np.ndarray], np.ndarray]:
+        """The coefficients of each group with a penalty on its norm, and the strength of that."""
+        chosen = np.flatnonzero(self.strengths > 0)
+        return [self.members[group] for group in chosen], self.strengths[chosen]
+
+    @cached_property
+    def is_selected(self) -> bool:
+        """Whether the data selects among some groups."""
+        return bool((self.selections >= 0).any())
+
     @cached_property
     def is_large(self) -> bool:
         """Whether any group has so many functions that some may be left out."""
         sizes = np.bincount(self.groups[self.penalised], minlength=1)
-        return int(sizes.max()) > self.settings.few_functions
+        return int(sizes.max()) > self.settings.few_functions * self.factors_of_group
 
     @cached_property
     def own_functions(self) -> FunctionGroups:
         """Of what may be left out, splines of one feature."""
+        if self.given is not None:
+            factors = np.repeat(np.arange(self.count_factors), len(self.groups) // self.count_factors)
+            return FunctionGroups(np.where(self.shrunk, factors, -1))
         products = self.eigenvalues[1:].any(axis=0) & self.shrunk
         several = np.isin(self.groups, self.groups[products])
         return FunctionGroups(np.where(several | ~self.shrunk, -1, self.groups))
@@ -128,12 +175,12 @@ class PriorShape:
         The penalties are always the first ones of the same feature. Shapes are asked for again at every
         update of a block, so they are kept.
         """
-        count, width = len(self.free), penalties.shape[1]
+        count, width = self.count_factors, penalties.shape[1]
         if width not in self.of_widths:
             shape = replace(
                 self,
-                eigenvalues=np.tile(penalties, count),
-                groups=np.repeat(np.arange(count), width),
+                eigenvalues=beside_given(np.tile(penalties, count), self.given),
+                groups=np.repeat(np.arange(len(self.free)), width * self.factors_of_group),
                 weak=np.ones(count * width),
                 shrunk=np.tile(~penalties[1:].any(axis=0), count),
             ).only_proper()
@@ -173,3 +220,15 @@ class PriorShape:
             groups=np.concatenate([self.groups, shifted]),
             **both,
         )
+
+
+def beside_given(penalties: np.ndarray, given: np.ndarray | None) -> np.ndarray:
+    """Penalties `(D, m)` of factors with those of the given functions beside them, `(D + 1, m)`.
+
+    A product of functions of two features has the penalties of both, as in a tensor product. Atoms have
+    a scale of their own, and no other.
+    """
+    if given is None:
+        return penalties
+    beside = np.repeat(given, penalties.shape[1] // len(given)) * ~penalties[1:].any(axis=0)
+    return np.concatenate([penalties[:1], beside[None], penalties[1:]])

@@ -29,6 +29,9 @@ class Settings:
     moment_numbers: float = 2.0**27
     # Numbers of dense columns of the linear block that are held at once: 32 MB.
     dense_numbers: int = 4_000_000
+    # Rows times functions of distances that are kept in memory (128 MB); more are computed whenever they
+    # are needed.
+    kept_numbers: int = 2**24
 
     # The prior --------------------------------------------------------------------------------------
 
@@ -143,6 +146,13 @@ class Settings:
     group_warm_up: int = 5
     group_sweeps: int = 10
     subset_sweeps: int = 6
+    # Where the residuals show each product of two functions, in squares of its standard error, clearer
+    # than this, groups of products find all of them, and what features have in common in several pairs.
+    surface_signal: float = 50.0
+    # Sweeps over new surfaces before their smoothing is chosen; and `few_functions` of their factors, of
+    # which they have many.
+    surface_sweeps: int = 3
+    surface_functions: int = 8
     # What pruning may cost: a trial has not converged.
     prune_tolerance: float = 0.05
     # The weakest factors are tried, and only what is worth less than so many times its price.
@@ -176,6 +186,8 @@ class Settings:
 
     # Further starts, any number of them, would change the error by less than this share of it.
     agreement: float = 0.01
+    # And one start is enough where no more than this share of its degrees of freedom was drawn.
+    drawn_share: float = 0.05
 
     # Block coordinate descent -----------------------------------------------------------------------
 

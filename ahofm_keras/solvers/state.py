@@ -71,7 +71,7 @@ class State:
     @property
     def blocks(self) -> list[Block]:
         """All that are on: of what is switched off for good the posterior is the prior."""
-        factors = (block for group in self.groups for block in group.blocks if not block.is_off)
+        factors = (block for group in self.groups for block in group.blocks if block.is_updated)
         return [self.linear, *factors]
 
     @property
@@ -89,6 +89,11 @@ class State:
     def active(self) -> int:
         """Number of factors of single features that are not switched off."""
         return sum(int(group.is_active.sum()) for group in self.groups)
+
+    @property
+    def surfaces(self) -> list[FactorGroup]:
+        """The groups of pairs in which one feature is given."""
+        return [group for group in self.groups if group.is_surface]
 
     def group(self, key: GroupKey) -> FactorGroup | None:
         """One group, if it is there."""

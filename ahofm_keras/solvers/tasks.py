@@ -35,11 +35,25 @@ def factor_sums(chunk: Chunk, state: State, index: int, feature: int) -> Sums:
     return chunk.take_out(state, index, feature)
 
 
+def surface_gram(chunk: Chunk, state: State, index: int) -> np.ndarray:
+    """Gram matrices of the factors of a surface, which stay as they are while the weights do."""
+    return chunk.surface_gram(state, index)
+
+
+def surface_sums(chunk: Chunk, state: State, index: int) -> np.ndarray:
+    """Right hand sides of the factors of a surface."""
+    return chunk.surface_sums(state, index)
+
+
 def fit_sums(chunk: Chunk, state: State) -> tuple[float, float]:
-    """Weighted sums of squares of the working residuals, and of the variances of interactions."""
+    """Weighted sums of squares of the working residuals, and of the variances of interactions.
+
+    But for those of surfaces, which follow from their Gram matrices.
+    """
     target, weight = chunk.working(state)
     squares = float(weight @ (target - chunk.fit(state)) ** 2)
-    variances = sum(float(weight @ chunk.sums(group)[1]) for group in state.groups)
+    groups = (group for group in state.groups if not group.is_surface)
+    variances = sum(float(weight @ chunk.sums(group)[1]) for group in groups)
     return squares, float(variances)
 
 
@@ -66,10 +80,13 @@ def rows_out_of_range(chunk: Chunk, state: State, reach: float) -> int:
 
 
 def factor_energies(chunk: Chunk, state: State) -> tuple[np.ndarray, ...]:
-    """Weighted sum of squares of each factor of each group."""
+    """Weighted sum of squares of each factor of each group but surfaces."""
     _, weight = chunk.working(state)
     energies = []
     for group in state.groups:
+        if group.is_surface:
+            energies.append(np.zeros(group.rank))
+            continue
         phi = np.stack(
             [chunk.bases[b.position].evaluate(b.posterior.coefficients) for b in group.blocks]
         )

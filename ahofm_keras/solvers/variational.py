@@ -50,13 +50,20 @@ def _starts(engine: Engine, model: Any, job: FitJob) -> Steps:
     for start in range(job.restarts + 1):
         other = states[0] if states else None
         states.append((yield from _one_start(engine, model, job, job.seed + start, other)))
-        if job.until_agreed and are_enough(engine, states):
+        if job.until_agreed and (is_same_from_any(engine, states[0]) or are_enough(engine, states)):
             break
-    if not job.restarts:
+    if len(states) == 1:
         return states[0]
     design = model.design.with_starts(len(states))
     average = average_states(states, [engine.bound(state) for state in states], design)
     return (yield from announced(engine, lambda: average))
+
+
+def is_same_from_any(engine: Engine, state: State) -> bool:
+    """Whether next to nothing of a fit was drawn: surfaces, unlike products, have one optimum."""
+    drawn = (group for group in state.groups if not group.is_surface)
+    edf = sum(float(block.edf.sum()) for group in drawn for block in group.blocks if block.is_updated)
+    return bool(state.surfaces) and edf <= engine.settings.drawn_share * state.edf
 
 
 def _one_start(engine: Engine, model: Any, job: FitJob, seed: int, other: State | None = None) -> Steps:
@@ -122,14 +129,14 @@ def ascend(engine: Engine, seed: int, other: State | None = None) -> Steps:
         seed: of the random factors.
         other: where another start has led, if there is one.
     """
-    state = engine.start()
+    state = engine.start(groups=1)
     start = _start_linear(engine, replace(state, groups=()))
     plain = _fit_linear(engine, start)
     if not state.groups:
         return (yield from climb(engine, plain))
     # Now the factors, which are 0, count in the dispersion as if they explained their share: it is
     # underestimated, and that helps. Where noise is overestimated factors die before they fit.
-    first = tuple(own for own in state.groups if not own.number and not own.factors.optional)
+    first = tuple(own for own in state.groups if not own.factors.optional)
     state = replace(plain, dispersion=1.0, linear=start.linear, groups=first)
     state = _fit_linear(engine, engine.linearise(state, Rough.ALL))
     state = _draw_in_range(engine, state, seed)
@@ -171,7 +178,7 @@ def _fit_linear(engine: Engine, state: State) -> State:
         return state
     # A step led to where there is no mean, or none that could be meant: from the intercept alone, with
     # steps that are halved where they are too long.
-    plain = engine.linearise(replace(state, linear=engine.start().linear, groups=()))
+    plain = engine.linearise(replace(state, linear=engine.start(groups=0).linear, groups=()))
     plain = engine.update_dispersion(plain)
     for _ in range(engine.settings.linear_updates):
         plain = sweep(engine, plain, lambda own: -engine.objective(own))

@@ -90,7 +90,7 @@ class InteractionTerm(Term):
         degrees = [df_by_order(spec, feature, orders) for feature in spec.features]
         places = [_basis(spec, feature, learning) for feature in spec.features]
         fitted = []
-        for order, rank in ranks(options, orders, learning.rows):
+        for order, rank in ranks(options, orders, len(spec.features), learning.rows):
             wanted = [df[order] for df in degrees]
             smoothing = learning.smoother.smoothing(places, wanted, spec, "k" in options)
             reached = tuple(map(learning.smoother.reached, places, smoothing))
@@ -225,7 +225,7 @@ class LinearInteractionTerm(InteractionTerm):
                 order, rank, (ridge,) * len(places), reached, is_automatic(spec.options),
                 optional=is_optional(spec.options, order),
             )
-            for order, rank in ranks(spec.options, orders, learning.rows)
+            for order, rank in ranks(spec.options, orders, len(spec.features), learning.rows)
         )  # fmt: skip
         name = learning.name(spec.label)
         return cls(spec.label, name, tuple(places), fitted, "sp" in spec.options).with_starts(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import comb
 from typing import Any
 
 AUTO = "auto"
@@ -13,6 +14,9 @@ _LARGEST_GROUP = 8
 # Groups of a fit whose rank the data chooses, at most, and rows for each of them at least.
 _MOST_GROUPS = 32
 _ROWS_OF_GROUP = 250
+# The same of surfaces: a group for each pair.
+_MOST_SURFACES = 120
+_ROWS_OF_SURFACE = 80
 
 
 def group_size(rank: int) -> int:
@@ -25,10 +29,20 @@ def is_automatic(options: Mapping[str, Any]) -> bool:
     return options.get("F", AUTO) == AUTO
 
 
-def ranks(options: Mapping[str, Any], orders: tuple[int, ...], rows: int) -> list[tuple[int, int]]:
+def ranks(
+    options: Mapping[str, Any], orders: tuple[int, ...], features: int, rows: int
+) -> list[tuple[int, int]]:
     """Each order of an interaction with its number of factors, at most."""
     rank = options.get("F", AUTO)
     if rank == AUTO:
-        rank = USUAL_RANK * max(1, min(_MOST_GROUPS, rows // _ROWS_OF_GROUP))
+        return [(order, USUAL_RANK * _most_groups(order, features, rows)) for order in orders]
     ranks = rank if isinstance(rank, tuple) else (rank,) * len(orders)
     return list(zip(orders, ranks, strict=True))
+
+
+def _most_groups(order: int, features: int, rows: int) -> int:
+    """Groups of random products, and of pairs one for each of them."""
+    groups = max(1, min(_MOST_GROUPS, rows // _ROWS_OF_GROUP))
+    if order != 2:
+        return groups
+    return groups + min(comb(features, 2), _MOST_SURFACES, rows // _ROWS_OF_SURFACE)

@@ -59,7 +59,8 @@ class Grow(Move):
         number = free_number(state, order)
         if number is not None:
             return list(order.factors_of(number))
-        left = (sorted(set(own.room) - set(own.kept)) for own in state.groups_of(order.key))
+        others = (own for own in state.groups_of(order.key) if not own.is_surface)
+        left = (sorted(set(own.room) - set(own.kept)) for own in others)
         return next(filter(None, left), [])
 
     def _with_factors(self, state: State, kept: tuple[int, ...], found: Finding) -> FactorGroup:

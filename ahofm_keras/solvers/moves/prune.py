@@ -26,6 +26,8 @@ class PruneFactors(Move):
     def propose(self, engine: Engine, state: State, refused: frozenset[Hashable]) -> Proposal | None:
         candidates = []
         for group, energies in zip(state.groups, factor_worths(engine, state), strict=True):
+            if group.is_surface:
+                continue  # a sweep decides
             active = np.maximum(group.is_active.sum(axis=0), group.order)
             prices = factor_prices(active, group.order, engine.settings)
             most = engine.settings.prune_worth * prices
@@ -41,6 +43,9 @@ class PruneFactors(Move):
 
 
 def factor_worths(engine: Engine, state: State) -> list[np.ndarray]:
-    """Half the squares of each factor over the dispersion: about what it is worth to the likelihood."""
+    """Half the squares of each factor over the dispersion: about what it is worth to the likelihood.
+
+    Of surfaces, which stay or go as a whole, there are none.
+    """
     energies = engine.sums(tasks.factor_energies, state)
     return [own / (2 * state.dispersion) for own in energies]

@@ -10,11 +10,11 @@ left, and likewise for triples: what a whole order could still explain can be re
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb, factorial, log
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,6 +65,20 @@ class Sample:
     settings: Settings
 
 
+class PairSignal(NamedTuple):
+    """What the residuals show of a pair.
+
+    Args:
+        pair: indices of the features in their group, that with the smoother functions first.
+        excess: what the squares of the sums, in units of their noise, are beyond it, all together.
+        mean: the same of one product.
+    """
+
+    pair: Subset
+    excess: float
+    mean: float
+
+
 def price_of_search(template: FactorGroup) -> float:
     """The strongest of many subsets is strong by chance too: the logarithm of their number."""
     return log(comb(len(template.blocks), template.order))
@@ -93,6 +107,51 @@ def search(
     if best is None or best.gain / sample.share <= own + price_of_search(template):
         return None
     return _with_more(sample, best, products, own * sample.share)
+
+
+def significant_pairs(
+    engine: Engine, state: State, template: FactorGroup, known: Collection[Subset]
+) -> list[PairSignal]:
+    """The pairs whose sums are beyond noise by more than their price, the strongest first.
+
+    Args:
+        engine: of the fit.
+        state: of the fit.
+        template: a group of the order.
+        known: pairs that are not looked for.
+    """
+    size = affordable(len(template.blocks), 2, engine.rows, engine.settings)
+    sample = None if size is None else _draw_sample(engine, state, template, *size)
+    if sample is None:
+        return []
+    settings = engine.settings
+    least = 2 * (2 * settings.log_prior_odds + price_of_search(template))
+    found = []
+    for excess, subset in _excesses_of_pairs(sample):
+        total = float(excess.sum())
+        if total > least and subset not in known:
+            rough = [float(_mean_place(excess.sum(axis=axis))) for axis in (1, 0)]
+            directed = subset if rough[0] <= rough[1] else subset[::-1]
+            found.append(PairSignal(directed, total, total / excess.size))
+    return sorted(found, key=lambda signal: signal.excess, reverse=True)
+
+
+def _mean_place(energies: np.ndarray) -> float:
+    """Of functions, weighted with what is in each."""
+    own = np.maximum(energies, 0.0)
+    return float(own @ np.arange(len(own)) / max(own.sum(), 1e-300))
+
+
+def _excesses_of_pairs(sample: Sample) -> Iterator[tuple[np.ndarray, Subset]]:
+    """What the squares of the sums of all products of two features are beyond noise, by pair."""
+    stacked = np.concatenate(sample.functions)
+    sums = (stacked * (sample.weight * sample.residuals)) @ stacked.T
+    noise = (stacked**2 * sample.weight) @ (stacked**2).T
+    excess = sums**2 / np.maximum(sample.dispersion * noise, 1e-300) - 1
+    ends = np.cumsum([len(own) for own in sample.functions])
+    places = [slice(end - len(own), end) for own, end in zip(sample.functions, ends, strict=True)]
+    for one, other in combinations(range(len(places)), 2):
+        yield excess[places[one], places[other]], (one, other)
 
 
 def _with_more(sample: Sample, found: Finding, products: int, price: float) -> Finding:
