@@ -116,6 +116,7 @@ def test_an_atom_may_be_the_point() -> None:
         ("s(g, pc=1)", "`pc` has no meaning for the category `g`"),
         ("s(x, bs='re', pc=1)", "`pc` has no meaning for the levels of `x`"),
         ("s(x, pc=9)", "`pc` of `s(x)` must lie within the training values, from"),
+        ("s(x, by=z, pc=1)", "`pc` is that of one function: it cannot stand beside `by` or levels."),
         ("te(x, z, pc=1)", "Unknown argument `pc` of `te()`"),
     ],
 )

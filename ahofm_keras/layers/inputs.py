@@ -8,7 +8,7 @@ than to compute.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
@@ -17,6 +17,9 @@ from keras import ops
 
 from ahofm_keras.bases import Basis, locate, locate_levels
 from ahofm_keras.transforms import Expression, evaluate_expression
+
+# The component of a factor that a design column does not depend on.
+ABSENT = -2
 
 Array = Any
 Namespace = Any  # numpy or keras.ops
@@ -83,7 +86,7 @@ class Positions(RawColumns):
         columns: dict of raw columns, each `(n,)`.
 
     Returns:
-        `(n, P)`, a column per feature.
+        `(n, P)`, a column per feature, of points one per coordinate.
     """
 
     def __init__(self, features: Any, **kwargs: Any) -> None:
@@ -96,14 +99,15 @@ class Positions(RawColumns):
         places = []
         for place, (expression, basis) in enumerate(self.features):
             values = evaluate_expression(expression, columns, namespace)
-            if basis.kind == "re":
-                places.append(self._level_index(str(place), basis.levels, values, namespace))
+            if basis.levels:
+                found = self._level_index(str(place), basis.levels, values, namespace)
             else:
-                places.append(locate(basis, values, namespace))
-        return namespace.stack(places, axis=1)
+                found = locate(basis, values, namespace)
+            places.append(namespace.reshape(found, (-1, basis.dimension)))
+        return namespace.concatenate(places, axis=1)
 
     def compute_output_shape(self, columns_shape: Any) -> tuple[int | None, int]:
-        return (_batch(columns_shape), len(self.features))
+        return (_batch(columns_shape), sum(basis.dimension for _, basis in self.features))
 
     def get_config(self) -> dict[str, Any]:
         features = [[expression.to_json(), basis.to_json()] for expression, basis in self.features]
@@ -127,14 +131,15 @@ class ParametricColumns(RawColumns):
 
     Args:
         terms: for each term a dict with `factors` (pairs of expression and levels), `columns` (the
-            component taken of each factor, -1: none), `centre` and `scale`.
+            component taken of each factor, -1: none, -2: nor does the column depend on it), `centre`
+            and `scale`.
 
     Call arguments:
         columns: dict of raw columns, each `(n,)`.
 
     Returns:
-        `(n, C)`, the columns of all terms side by side. A level not seen in training is 0 in all of
-        its term's raw columns, and its products count as the training mean.
+        `(n, C)`, the columns of all terms side by side. A level not seen in training is 0 in all raw
+        columns that depend on it, and these count as the training mean.
     """
 
     def __init__(self, terms: Any, **kwargs: Any) -> None:
@@ -142,7 +147,7 @@ class ParametricColumns(RawColumns):
         self.terms: list[dict[str, Any]] = [
             {
                 "factors": [_read_factor(factor) for factor in term["factors"]],
-                "columns": [list(column) for column in term["columns"]],
+                "columns": np.asarray(term["columns"], int).reshape(-1, len(term["factors"])),
                 "centre": list(term["centre"]),
                 "scale": list(term["scale"]),
             }
@@ -162,27 +167,47 @@ class ParametricColumns(RawColumns):
     def _block(
         self, i: int, term: Mapping[str, Any], columns: Mapping[str, Array], namespace: Namespace
     ) -> Array:
-        chosen = np.asarray(term["columns"], int).reshape(-1, len(term["factors"]))
+        chosen: np.ndarray = term["columns"]
+        centre, scale = np.asarray(term["centre"]), np.asarray(term["scale"])
+        factors = [self._factor(i, j, term, columns, namespace) for j in range(len(term["factors"]))]
+        if (np.count_nonzero(chosen != ABSENT, axis=1) == 1).all():
+            return _side_by_side(factors, chosen, centre, scale, namespace)
         product: Array = 1.0
         seen: Array = 1.0
-        for j, (expression, levels) in enumerate(term["factors"]):
-            values = evaluate_expression(expression, columns, namespace)
-            if levels:
-                index = self._level_index(f"{i}_{j}", levels, values, namespace)[:, None]
-                seen = seen * _indicator(index >= 0, namespace) + 0 * index
-                values = _indicator(index == np.arange(len(levels), dtype=float), namespace)
-            values = namespace.reshape(values, (namespace.shape(values)[0], -1))
+        for j, (values, known) in enumerate(factors):
             taken = namespace.take(values, np.maximum(chosen[:, j], 0), axis=1)
             product = product * namespace.where(chosen[:, j] < 0, namespace.ones_like(taken), taken)
-        centred = (product - np.asarray(term["centre"])) / np.asarray(term["scale"])
-        return centred * seen
+            seen = seen * known
+        return (product - centre) / scale * seen
+
+    def _factor(
+        self,
+        i: int,
+        j: int,
+        term: Mapping[str, Any],
+        columns: Mapping[str, Array],
+        namespace: Namespace,
+    ) -> tuple[Array, Array]:
+        """Components of a factor `(n, c)`, and whether its level is known `(n, 1)`; of numbers 1."""
+        expression, levels = term["factors"][j]
+        values = evaluate_expression(expression, columns, namespace)
+        known: Array = 1.0
+        if levels:
+            index = self._level_index(f"{i}_{j}", levels, values, namespace)[:, None]
+            known = _indicator(index >= 0, namespace) + 0 * index
+            values = _indicator(index == np.arange(len(levels), dtype=float), namespace)
+        return namespace.reshape(values, (namespace.shape(values)[0], -1)), known
 
     def compute_output_shape(self, columns_shape: Any) -> tuple[int | None, int]:
         return (_batch(columns_shape), sum(len(term["columns"]) for term in self.terms))
 
     def get_config(self) -> dict[str, Any]:
         terms = [
-            {**term, "factors": [[e.to_json(), list(levels)] for e, levels in term["factors"]]}
+            {
+                **term,
+                "factors": [[e.to_json(), list(levels)] for e, levels in term["factors"]],
+                "columns": term["columns"].tolist(),
+            }
             for term in self.terms
         ]
         return {**super().get_config(), "terms": terms}
@@ -220,6 +245,22 @@ class Offset(RawColumns):
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "expressions": [e.to_json() for e in self.expressions]}
+
+
+def _side_by_side(
+    factors: Sequence[tuple[Array, Array]],
+    chosen: np.ndarray,
+    centre: np.ndarray,
+    scale: np.ndarray,
+    namespace: Namespace,
+) -> Array:
+    """Columns that depend on one factor each, those of the first factor first."""
+    blocks = []
+    for j, (values, known) in enumerate(factors):
+        own = np.flatnonzero(chosen[:, j] != ABSENT)
+        taken = namespace.take(values, chosen[own, j], axis=1)
+        blocks.append((taken - centre[own]) / scale[own] * known)
+    return namespace.concatenate(blocks, axis=1)
 
 
 def _indicator(condition: Array, namespace: Namespace) -> Array:

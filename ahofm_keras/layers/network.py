@@ -72,7 +72,8 @@ class BlockColumns(keras.layers.Layer):
     """Columns of the linear block that some terms have, X, in float64.
 
     Args:
-        blocks: of the terms, as the posterior knows them (`Columns.describe`).
+        blocks: of the terms, as the posterior knows them (`Columns.describe`), and which columns are
+            `kept` of each.
 
     Call arguments:
         bases: basis expansions, as `BasisExpansion` gives them.
@@ -87,16 +88,24 @@ class BlockColumns(keras.layers.Layer):
         self.blocks = [with_arrays(block) for block in blocks]
 
     def call(self, bases: Sequence[Functions], columns: Array = None) -> Array:
-        parts = [block_functions(block, bases, columns) for block in self.blocks]
+        parts = [
+            ops.take(block_functions(block, bases, columns), np.array(block["kept"], int), axis=0)
+            for block in self.blocks
+        ]
         return ops.transpose(ops.concatenate(parts, axis=0))
+
+    @property
+    def size(self) -> int:
+        """Number of columns q."""
+        return sum(len(block["kept"]) for block in self.blocks)
 
     def compute_output_shape(self, bases_shape: Any, columns_shape: Any = None) -> tuple[Any, int]:
         rows = bases_shape[0][0][2] if columns_shape is None else columns_shape[0]
-        return (rows, sum(block["size"] for block in self.blocks))
+        return (rows, self.size)
 
     def compute_output_spec(self, bases: Sequence[Functions], columns: Array = None) -> Any:
         rows = bases[0][0].shape[2] if columns is None else columns.shape[0]
-        return keras.KerasTensor((rows, sum(own["size"] for own in self.blocks)), dtype="float64")
+        return keras.KerasTensor((rows, self.size), dtype="float64")
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "blocks": [with_lists(block) for block in self.blocks]}

@@ -40,8 +40,9 @@ class Posterior(keras.layers.Layer):
     Args:
         intercept: whether there is one.
         linear: for each term of the linear block a dict with `size`, its number of coefficients, and
-            `lambdas`, the number of its smoothing parameters; and either `columns`, where its design
-            columns start and stop, or what `block_functions` takes; for a random effect also
+            `lambdas`, the number of its smoothing parameters beside tau, in each of its `groups` (one by
+            default) of coefficients that share them; and either `columns`, where its design columns
+            start and stop, or what `block_functions` takes; for a random effect also
             `eigenvalues` of its penalty, or `new_level`, the penalties of the functions of one level.
         interactions: for each order of each interaction term a dict with `order`, `rank` of a group,
             `features`, `transforms`, `lambdas` (number of smoothing parameters of a factor beside tau),
@@ -84,7 +85,7 @@ class Posterior(keras.layers.Layer):
 
     def build(self, bases_shape: Any = None, columns_shape: Any = None) -> None:
         size = int(self.intercept) + sum(entry["size"] for entry in self.linear)
-        penalised = [entry["lambdas"] for entry in self.linear if entry["lambdas"]]
+        penalised = [e["lambdas"] for e in self.linear if e["lambdas"] for _ in range(_groups(e))]
         self.dispersion = self._add("dispersion", ())
         # Of how many fits this is the average.
         self.fits = self._add("fits", (), "ones")
@@ -94,7 +95,7 @@ class Posterior(keras.layers.Layer):
         # Of what the choice of the smoothing adds: tests of terms, which take it as given, do without.
         self.smoothing_root = self._add("smoothing_root", (size, size))
         self.linear_edf = self._add("linear_edf", (size,))
-        # Logarithms of the lambda of each margin, and of tau in the last column.
+        # Logarithms of the lambda of each margin, and of tau in the last column; a row per group.
         shape = (max(len(penalised), 1), max(penalised, default=1) + 1)
         self.linear_smoothing = self._add("linear_smoothing", shape)
         self.orders = [
@@ -192,7 +193,9 @@ class Posterior(keras.layers.Layer):
     def _new_levels_variance(self, bases: Sequence[Functions], columns: Array = None) -> Array:
         """What the effects of levels that were not seen in training add, 0 at those that were."""
         variance: Array = 0.0
-        for place, entry in enumerate(entry for entry in self.linear if entry["lambdas"]):
+        penalised = [entry for entry in self.linear if entry["lambdas"]]
+        starts = np.cumsum([0, *map(_groups, penalised)])
+        for place, entry in zip(starts, penalised, strict=False):
             if entry.get("new_level") is not None:
                 variance = variance + self._new_curve_variance(place, entry, bases, columns)
             if entry.get("eigenvalues") is None:
@@ -353,6 +356,11 @@ class Posterior(keras.layers.Layer):
             "interactions": [with_lists(entry) for entry in self.interactions],
             "groups": self.groups,
         }
+
+
+def _groups(entry: dict[str, Any]) -> int:
+    """Number of groups of coefficients of a term that share their smoothing."""
+    return int(entry.get("groups", 1))
 
 
 def _new_level_weights(transform: np.ndarray) -> np.ndarray:

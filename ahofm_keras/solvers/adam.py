@@ -73,6 +73,9 @@ def fit_adam(model: keras.Model, job: FitJob, patience: int = PATIENCE) -> Outco
         steps_per_epoch=steps,
         **{key: value for key, value in job.keras_arguments.items() if key not in known},
     )
+    for span in (span for layout in model.design.layout.values() for span in layout.spans):
+        if span.block.norms:
+            model.get_layer(span.term.name).drop_nothing()
     converged = bool(model.stop_training or not history.epoch)
     if not converged:
         _warn_not_converged(stopping, epochs)

@@ -21,7 +21,7 @@ from ahofm_keras.solvers.gap_prior import least_smoothing
 from ahofm_keras.solvers.kernels import Factors
 from ahofm_keras.solvers.linear_columns import LinearColumns
 from ahofm_keras.solvers.prior_starts import PriorStart, make_prior
-from ahofm_keras.solvers.priors import BlockPrior, Solution
+from ahofm_keras.solvers.priors import BlockPrior, Solution, System
 from ahofm_keras.solvers.settings import Settings
 from ahofm_keras.solvers.smoothing_uncertainty import smoothing_covariance
 from ahofm_keras.solvers.spreads import KeptSpread, SolvedSpread, Spread
@@ -78,12 +78,12 @@ class Block:
 
     @cached_property
     def penalty(self) -> float:
-        """The quadratic form of the prior at the mean."""
-        return float(self.prior.precisions @ self.mean**2)
+        """What the prior takes at the mean, twice: its quadratic form, and penalties on norms."""
+        return self.prior.quadratic_penalty(self.mean) + self.prior.norm_penalty(self.mean)
 
     @cached_property
     def expected_penalty(self) -> float:
-        """E of the quadratic form of the prior."""
+        """E of the same."""
         return self.penalty + float(self.prior.precisions @ self.spread.variances)
 
     @cached_property
@@ -109,6 +109,17 @@ class LinearBlock(Block):
 
     columns: LinearColumns
     averaged_smoothing: np.ndarray | None = None
+
+    def curved(self) -> LinearBlock:
+        """The block with the uncertainty of what has a penalty on its norm, which no update needs."""
+        prior = self.prior.curved_at(self.mean)
+        if prior is self.prior:
+            return self
+        assert isinstance(self.spread, SolvedSpread), "a block that was solved"
+        gram, dispersion = self.spread.gram, self.spread.dispersion
+        rhs = gram @ self.mean + prior.precisions * self.mean
+        solved = self.solved(prior.solve(System(gram, rhs, dispersion)), dispersion, gram)
+        return replace(solved, mean=self.mean)
 
     @cached_property
     def smoothing_covariance(self) -> np.ndarray:
@@ -352,15 +363,39 @@ def make_linear_block(design: Design, rows: float, variational: bool, settings: 
     """
     layout = design.layout.only
     columns = LinearColumns(layout, settings.dense_numbers)
-    starts = [_prior_start(span.block, rows, variational, settings) for span in layout.penalised]
+    starts = [
+        start
+        for place, span in enumerate(layout.penalised)
+        for start in _prior_starts(span.block, place, rows, variational, settings)
+    ]
     prior = make_prior(
         starts, rows, settings, layout.unpenalised, columns.intercept, layout.smoothing_index
     )
     return LinearBlock(prior, np.zeros(columns.size), Spread.nothing(columns.size), columns)
 
 
+def _prior_starts(
+    block: Columns, place: int, rows: float, variational: bool, settings: Settings
+) -> list[PriorStart]:
+    """Where the smoothing of each group of coefficients of a term starts."""
+    whole = _prior_start(block, rows, variational, settings)
+    if block.groups == 1 and not block.norms:
+        return [whole]
+    numbers = np.arange(block.groups)
+    return [
+        replace(
+            whole,
+            penalties=block.penalties[:, block.shares == number],
+            shrunk=block.is_shrunk[block.shares == number],
+            norm=norm,
+            selection=place,
+        )
+        for number, norm in zip(numbers, block.norms, strict=True)
+    ]
+
+
 def _prior_start(block: Columns, rows: float, variational: bool, settings: Settings) -> PriorStart:
-    """Where the smoothing of some penalised columns starts."""
+    """Where the smoothing of all coefficients of a term starts."""
     # A product of functions of d features costs what a factor of an `ahofm()` that has d would.
     margins = len(block.penalties) - block.atoms
     scales = margins if margins > 1 and not block.fixed else 0

@@ -253,6 +253,11 @@ class Engine:
             state = replace(state, working=Working(state.linear, state.groups, Rough.NONE))
         squares = sum(self.expected_squares(state)) + sum(b.expected_penalty for b in state.blocks)
         count = self.weighted_rows + sum(block.prior.size for block in state.blocks)
+        # What has a penalty on its norm is a point: the degrees of freedom of a lasso are the number of
+        # its coefficients that are not 0 (Zou, Hastie and Tibshirani, 2007).
+        linear = state.linear
+        squares -= linear.prior.norm_penalty(linear.mean)
+        count -= int(np.count_nonzero(linear.mean[linear.prior.shape.has_norm]))
         return state.keeping(dispersion=self.family.estimate_dispersion(squares, count))
 
     def half_way(self, state: State, before: State) -> State:

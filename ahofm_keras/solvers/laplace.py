@@ -53,6 +53,7 @@ def _with_posterior(engine: Engine, state: State, fits: int) -> State:
     """
     given = engine.design, engine.total_weight
     linear = make_linear_block(*given, False, engine.settings)
+    linear = replace(linear, prior=linear.prior.curved_at(state.linear.mean))
     groups = [
         replace(group, blocks=tuple(block.whole() for block in group.blocks))
         for group in make_groups(*given, True, engine.settings)

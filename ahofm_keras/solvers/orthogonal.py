@@ -3,6 +3,9 @@
 Post-hoc orthogonalization (Ruegamer 2023): U = constant + X b + rest on the training rows, by least
 squares. The coefficients b move into the structured terms, whose columns X has, and the network's layer
 takes X b out of its output from then on. The prediction of every row stays as it is.
+
+Of a smooth X has the functions that the degrees of freedom asked for leave, the smoothest ones: with
+hundreds of basis functions, as there are for many rows, least squares would follow every row.
 """
 
 from __future__ import annotations
@@ -16,9 +19,12 @@ from ahofm_keras.solvers.job import FitJob, Rows
 from ahofm_keras.terms import Span
 
 _BATCH_ROWS = 8192
-# Directions of X that vary less than this share of the one that varies most, in variance, of columns
-# that depend on each other: coefficients along them would be so large that float32 lost the prediction.
-_NO_DIRECTION = 1e-9
+# Directions of X that vary less than this share of the one that varies most, in variance, are hardly
+# seen by the rows: functions in gaps and tails, and columns that depend on each other. Coefficients
+# along them follow from the smoothness of the others: least squares would be far off at new rows.
+_WEAK = 1e-3
+# Beside the penalties: holds what these leave free, such as lines that two terms both have.
+_RIDGE = 1e-6
 # Regressions, each of what the one before left: the second takes out what rounding of sums left in.
 _PASSES = 2
 
@@ -79,24 +85,43 @@ class _Projection:
         """Add coefficients to those of the structured terms."""
         start = 0
         for span in self.spans:
-            own = change[start : start + span.block.size]
-            start += span.block.size
+            kept = span.block.leading
             layer = self.model.get_layer(span.term.name)
-            known = span.block.flatten(layer.coordinates())
-            layer.assign_coordinates(span.block.shaped(known.astype(float) + own))
+            known = span.block.flatten(layer.coordinates()).astype(float)
+            known[kept] += change[start : start + len(kept)]
+            start += len(kept)
+            layer.assign_coordinates(span.block.shaped(known))
 
     def _regress(self) -> np.ndarray:
-        """Of the rest on the columns of X, after a constant where there is one; of least norm."""
+        """Of the rest on the columns of X, after a constant where there is one.
+
+        With the eigenvectors of X'X, strong ones V and weak ones W, the coefficients are V a + W c: a of
+        least squares, and c such that the penalty of the whole is least. X V and X W are orthogonal, so
+        what is left is orthogonal to X V whatever c is.
+        """
         gram: Any = 0.0
         sums: Any = 0.0
         for rest, X, weight in self._batches():
             weighted = X * weight
             gram, sums = gram + weighted @ X.T, sums + weighted @ rest
         variances, directions = np.linalg.eigh(gram)
-        kept = variances > _NO_DIRECTION * variances[-1]
-        own = directions[:, kept]
-        found: np.ndarray = own @ ((own.T @ sums) / variances[kept])
+        strong = variances > _WEAK * variances[-1]
+        own, weak = directions[:, strong], directions[:, ~strong]
+        found: np.ndarray = own @ ((own.T @ sums) / variances[strong])
+        if weak.shape[1]:
+            penalised = self._penalty[:, None] * weak
+            found = found - weak @ np.linalg.solve(weak.T @ penalised, penalised.T @ found)
         return found
+
+    @property
+    def _penalty(self) -> np.ndarray:
+        """Diagonal of the penalty at the smoothing that was asked for; a ridge where there is none."""
+        parts = [np.zeros(int(self.layer.centred))]
+        for block in (span.block for span in self.spans):
+            asked = np.asarray(block.smoothing, float)[: len(block.penalties)]
+            own = asked @ block.penalties if len(asked) else np.zeros(block.size)
+            parts.append(own[block.leading])
+        return np.concatenate(parts) + _RIDGE
 
     def _batches(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """The rest, X transposed, and weights of all training rows."""

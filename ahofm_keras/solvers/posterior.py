@@ -38,7 +38,7 @@ def write_posterior(model: Any, engine: Engine, state: State, fits: int | None =
         state: where it has come.
         fits: of how many the factors are; by default as the state says.
     """
-    layer, block = model.posterior, state.linear
+    layer, block = model.posterior, state.linear.curved()
     layer.forget()
     fits = fits or len(state.bounds) or 1
     layer.fits.assign(fits)

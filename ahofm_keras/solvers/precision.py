@@ -50,6 +50,14 @@ class Precision:
             solved[own] = self.scale[own] * lapack.dpotrs(self.factor, scaled, lower=0)[0]
         return solved
 
+    def solve_columns(self, rhs: np.ndarray) -> np.ndarray:
+        """A^-1 B of columns B `(m, c)`; 0 where a coefficient is not in use."""
+        own, solved = self.used, np.zeros(rhs.shape)
+        if len(self.factor):
+            scale = self.scale[own][:, None]
+            solved[own] = scale * lapack.dpotrs(self.factor, scale * rhs[own], lower=0)[0]
+        return solved
+
     def half_solve(self, rhs: np.ndarray) -> np.ndarray:
         """R^-T b `(u,)`, or `(u, k)` of several b, with R'R = A of the coefficients in use."""
         scaled = (self.scale[self.used] * rhs[self.used].T).T

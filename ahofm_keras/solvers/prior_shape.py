@@ -11,7 +11,9 @@ import numpy as np
 from ahofm_keras.solvers.functions_in_use import FunctionGroups
 from ahofm_keras.solvers.settings import Settings
 
-_BY_GROUP = ("start", "free", "prices", "least", "edf_penalty", "tied", "scales")
+_BY_GROUP = (
+    "start", "free", "prices", "least", "edf_penalty", "tied", "scales", "strengths", "selections",
+)  # fmt: skip
 _BY_COEFFICIENT = ("weak", "shrunk")
 
 
@@ -37,6 +39,10 @@ class PriorShape:
             tau, and those of atoms, which tau does not reach.
         shrunk: `(m,)`, which coefficients tau reaches: all but those of atoms. A feature may need its
             atoms and no spline.
+        strengths: `(G,)`, of groups whose penalty is this times their norm, where the user gave it; 0 of
+            all others. They have the precision of what is switched off, see `norms.py`.
+        selections: `(G,)`, a number for the groups of which the data selects some, see `selection.py`;
+            -1 of all others.
         rows: n, for the weak prior of what has none: where classes are told apart exactly the Gram
             matrix says less and less of a coefficient, and nothing else would hold it.
         weak: `(m,)`, how strong that prior is beside that of other coefficients.
@@ -60,6 +66,8 @@ class PriorShape:
     tied: np.ndarray
     scales: np.ndarray
     shrunk: np.ndarray
+    strengths: np.ndarray
+    selections: np.ndarray
     rows: float
     weak: np.ndarray
     settings: Settings
@@ -88,6 +96,28 @@ class PriorShape:
     def count_factors(self) -> int:
         """Number of factors of a factor block."""
         return len(self.free) * self.factors_of_group
+
+    @cached_property
+    def members(self) -> list[np.ndarray]:
+        """The coefficients of each group."""
+        return [np.flatnonzero(self.groups == group) for group in range(len(self.free))]
+
+    @cached_property
+    def has_norm(self) -> np.ndarray:
+        """`(m,)`, which coefficients have a penalty on their norm."""
+        own: np.ndarray = (self.strengths[self.groups] > 0) & self.penalised
+        return own
+
+    @cached_property
+    def norms(self) -> tuple[list[np.ndarray], np.ndarray]:
+        """The coefficients of each group with a penalty on its norm, and the strength of that."""
+        chosen = np.flatnonzero(self.strengths > 0)
+        return [self.members[group] for group in chosen], self.strengths[chosen]
+
+    @cached_property
+    def is_selected(self) -> bool:
+        """Whether the data selects among some groups."""
+        return bool((self.selections >= 0).any())
 
     @cached_property
     def is_large(self) -> bool:

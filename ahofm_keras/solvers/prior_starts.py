@@ -31,6 +31,9 @@ class PriorStart:
         edf_penalty: what a degree of freedom costs where the data chooses how rough the group is; levels
             of a category are neither rough nor smooth.
         settings: constants of the solvers.
+        norm: weight of the group's norm in its penalty, where that is lambda times norms; 0 where it is
+            quadratic.
+        selection: of groups with a norm, which of them belong together.
     """
 
     penalties: np.ndarray
@@ -46,6 +49,13 @@ class PriorStart:
     shrunk: np.ndarray | None = None
     inequalities: np.ndarray | None = None
     settings: Settings = field(default_factory=current_settings)
+    norm: float = 0.0
+    selection: int = -1
+
+    @property
+    def strength(self) -> float:
+        """What the norm of the group is multiplied by; where the data chooses it selects instead."""
+        return 0.0 if self.chosen else self.rows * self.norm * sum(self.smoothing)
 
     @property
     def chosen(self) -> bool:
@@ -120,17 +130,21 @@ def make_prior(
         parameters[group, own], free[group, own] = start.parameters()
         least[group, own] = start.lowest()
         scales[group, range(len(start.penalties) - start.atoms, len(start.penalties))] = True
-    prices, edf_penalty, tied = np.zeros((3, len(parameters)))
+    prices, edf_penalty, tied, strengths = np.zeros((4, len(parameters)))
+    selections = np.full(len(parameters), -1)
+    strengths[: len(heads)] = [start.strength for start in heads]
+    selections[: len(heads)] = [start.selection if start.chosen else -1 for start in heads]
     prices[: len(heads)] = [start.price for start in heads]
     edf_penalty[: len(heads)] = [start.edf_penalty * start.chosen for start in heads]
     tied[: len(heads)] = [start.tied * start.chosen for start in heads]
     weak = np.ones(len(groups))
     weak[:intercept] = settings.weak_intercept
     shape = PriorShape(
-        eigenvalues, groups, parameters, free, prices, least, edf_penalty, tied, scales, shrunk, rows,
-        weak, settings, _inequalities(starts, parts),
+        eigenvalues, groups, parameters, free, prices, least, edf_penalty, tied, scales, shrunk,
+        strengths, selections, rows, weak, settings, _inequalities(starts, parts),
     )  # fmt: skip
-    return BlockPrior(shape.only_proper(), parameters, np.full(len(groups), rows, float))
+    prior = BlockPrior(shape.only_proper(), parameters, np.full(len(groups), rows, float))
+    return prior.with_points() if strengths.any() else prior
 
 
 def _inequalities(starts: Sequence[PriorStart], parts: np.ndarray) -> np.ndarray | None:

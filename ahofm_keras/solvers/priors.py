@@ -11,8 +11,10 @@ import numpy as np
 
 from ahofm_keras.solvers.cones import nearest_in_cone
 from ahofm_keras.solvers.functions_in_use import resize
+from ahofm_keras.solvers.norms import minimise_by_turns, minimise_with_norms, sum_of_norms
 from ahofm_keras.solvers.precision import Precision
 from ahofm_keras.solvers.prior_shape import PriorShape
+from ahofm_keras.solvers.selection import Candidates, select, selection_price
 from ahofm_keras.solvers.settings import Settings
 
 _AT_THE_END = 1e-6
@@ -144,10 +146,20 @@ class BlockPrior:
     def price(self) -> float:
         """Of the groups that are on, and of the degrees of freedom that they have."""
         price = float(self.shape.prices[~self.is_off].sum())
+        for own in self._selections:
+            price += selection_price(len(own), int(np.count_nonzero(~self.at_the_end[own])))
         if self.shape.penalties is not None:
             share = self.gram_diagonal / (self.gram_diagonal + self.precisions + _NOTHING)
             price += float(self.shape.penalties @ share)
         return price
+
+    @cached_property
+    def _selections(self) -> list[np.ndarray]:
+        """The groups of each selection."""
+        if not self.shape.is_selected:
+            return []
+        numbers = self.shape.selections
+        return [np.flatnonzero(numbers == number) for number in range(numbers.max() + 1)]
 
     @cached_property
     def at_the_end(self) -> np.ndarray:
@@ -158,7 +170,7 @@ class BlockPrior:
     @cached_property
     def is_off(self) -> np.ndarray:
         """`(G,)`, which groups with a price are switched off."""
-        return (self.shape.prices > 0) & self.at_the_end
+        return ((self.shape.prices > 0) | (self.shape.selections >= 0)) & self.at_the_end
 
     # Smoothing as it is kept --------------------------------------------------------------------------
 
@@ -181,7 +193,40 @@ class BlockPrior:
             own = known[:, 0] + np.log(np.maximum(left, 0.0))
         lowest = self.shape.lowest[:, 0]  # all of lambda is what tau adds
         parameters[:, 0] = np.where(tied > 0, np.maximum(own, lowest), known[:, 0])
-        return self.at(parameters)
+        prior = self.at(parameters)
+        return prior.with_points() if self.shape.has_norm.any() else prior
+
+    # Penalties on norms -------------------------------------------------------------------------------
+
+    def with_points(self) -> BlockPrior:
+        """The prior where groups with a penalty on their norm have the least variance that there is."""
+        points = (self.shape.strengths > 0)[:, None]
+        return self.at(np.where(points, self.shape.highest, self.parameters))
+
+    def curved_at(self, mean: np.ndarray) -> BlockPrior:
+        """The prior with quadratic penalties alone, which have the same minimum as those on norms.
+
+        s |b| has the slope of s b^2 / (2 |b_0|) at b_0 (Tibshirani, 1996, section 2.5).
+        """
+        if not self.shape.has_norm.any():
+            return self
+        parameters = self.parameters.copy()
+        for group in np.flatnonzero(self.shape.strengths):
+            norm = float(np.linalg.norm(mean[self.shape.members[group]]))
+            with np.errstate(divide="ignore"):
+                precision = np.log(self.shape.strengths[group]) - np.log(norm)
+            parameters[group, -1] = min(precision, self.shape.highest[group, -1])
+        shape = replace(self.shape, strengths=np.zeros(len(self.free)))
+        return BlockPrior(shape, parameters, self.gram_diagonal)
+
+    def quadratic_penalty(self, mean: np.ndarray) -> float:
+        """The quadratic form of the prior, without what has a penalty on its norm."""
+        own = np.where(self.shape.has_norm, 0.0, mean)
+        return float(self.precisions @ own**2)
+
+    def norm_penalty(self, mean: np.ndarray) -> float:
+        """Twice the penalties on norms, as quadratic ones are counted."""
+        return 2 * sum_of_norms(mean, *self.shape.norms)
 
     # Parts --------------------------------------------------------------------------------------------
 
@@ -241,12 +286,33 @@ class BlockPrior:
             precision: of the Gram matrix with this prior, where it is known already.
         """
         precision = precision or self._factorise(system.gram)
-        mean = free_mean = precision.solve(system.rhs)
-        if self.shape.inequalities is not None:
-            mean = nearest_in_cone(free_mean, system.rhs, precision, self.shape.inequalities)
-        explained = float(system.rhs @ mean) / system.dispersion
+        if self.shape.has_norm.any():
+            mean = free_mean = self._solve_norms(system, precision)
+            explained = float((2 * system.rhs - system.gram @ mean) @ mean) / system.dispersion
+            taken = self.quadratic_penalty(mean) + self.norm_penalty(mean)
+            explained -= taken / system.dispersion
+        else:
+            mean = free_mean = precision.solve(system.rhs)
+            if self.shape.inequalities is not None:
+                mean = nearest_in_cone(free_mean, system.rhs, precision, self.shape.inequalities)
+            explained = float(system.rhs @ mean) / system.dispersion
+        if self.shape.is_selected:
+            # 0, not next to it.
+            off = (self.is_off & (self.shape.selections >= 0))[self.groups] & self.shape.penalised
+            mean, free_mean = np.where(off, 0.0, mean), np.where(off, 0.0, free_mean)
         evidence = (self.log_determinant - precision.log_determinant + explained) / 2
         return Solution(self, mean, evidence - self.price, precision, free_mean, self.price)
+
+    def _solve_norms(self, system: System, precision: Precision) -> np.ndarray:
+        """The mean where some groups have a penalty on their norm."""
+        given, cone = (system.gram, system.rhs, precision, *self.shape.norms), self.shape.inequalities
+        if cone is None:
+            return minimise_with_norms(*given)
+
+        def nearest(mean: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+            return nearest_in_cone(mean, rhs, precision, cone)
+
+        return minimise_by_turns(*given, nearest)
 
     def _factorise(self, gram: np.ndarray) -> Precision:
         needed = self.in_use(gram.diagonal())
@@ -264,10 +330,12 @@ class BlockPrior:
         Args:
             sizes: diagonal of the Gram matrix `(m,)`.
         """
+        free = ~self.shape.has_norm
         if not self.shape.is_large:
-            return np.ones(len(sizes), bool)
+            return free
         shares = sizes / (sizes + self.precisions + _NOTHING)
-        return self.shape.own_functions.in_use(shares, self.settings) | self.shape.is_held
+        needed = self.shape.own_functions.in_use(shares, self.settings) | self.shape.is_held
+        return free & needed
 
     def edf(self, solution: Solution, gram: np.ndarray) -> np.ndarray:
         """Effective degrees of freedom of each group, `(G,)`."""
@@ -301,6 +369,32 @@ class BlockPrior:
             solution = better
             if gain < least:
                 break
+        return solution.prior._select(solution, system) if steps else solution
+
+    def _select(self, solution: Solution, system: System) -> Solution:
+        """The posterior with each group that the data selects at its best smoothing, or off."""
+        for own in self._selections:
+            prior = solution.prior
+            off = prior.is_off
+            inverse = solution.inverse.copy()
+            unused = ~prior.in_use(system.gram.diagonal()) | (off[prior.groups] & self.shape.penalised)
+            inverse[unused] = 0.0
+            inverse[:, unused] = 0.0
+            found = select(
+                Candidates(
+                    [self.shape.members[group] for group in own],
+                    np.where(off[own], np.inf, np.exp(prior.parameters[own, -1])),
+                    np.exp(prior.lowest(system.dispersion)[own, -1]),
+                    np.exp(self.shape.highest[own, -1]),
+                ),
+                system,
+                inverse,
+            )
+            parameters = prior.parameters.copy()
+            parameters[own, -1] = np.minimum(np.log(found), self.shape.highest[own, -1])
+            candidate = prior.at(parameters).solve(system)
+            if candidate.evidence >= solution.evidence:
+                solution = candidate
         return solution
 
     def _step(self, solution: Solution, system: System) -> Solution | None:
@@ -325,7 +419,7 @@ class BlockPrior:
         """The step `(G, D + 1)`; where the evidence is not concave, along |curvature|."""
         step = np.zeros(self.free.size)
         # What is switched off stays off until the smoothing is reset.
-        free = np.flatnonzero(self.free & ~self.is_off[:, None])
+        free = np.flatnonzero(self.free & ~(self.is_off | (self.shape.selections >= 0))[:, None])
         if len(free):
             gradient, hessian = self._derivatives(solution, dispersion)
             if not np.isfinite(hessian).all():  # a trial ran away: nobody will accept it
@@ -384,7 +478,8 @@ def switch_off(solution: Solution, system: System, prices: np.ndarray | None = N
     prior = solution.prior
     by_group = prior.edf(solution, system.gram)
     priced = (prior.shape.prices > 0) & ~prior.is_off
-    tried = prior.free[:, -1] & (priced if prices is None else by_group >= prior.settings.active_edf)
+    tried = prior.free[:, -1] & (prior.shape.selections < 0)
+    tried &= priced if prices is None else by_group >= prior.settings.active_edf
     for group in np.argsort(by_group):
         if tried[group]:
             candidate = solution.prior.without_effect(int(group)).solve(system)

@@ -176,7 +176,7 @@ def _warn_of_separation(engine: Engine, state: State) -> None:
 
 def _advice_on_separation(engine: Engine) -> str:
     """What fits the terms of the model and the solver: `"bcd"` leaves straight lines unpenalised."""
-    linear = [term for term in engine.design.terms if term.line is not None]
+    linear = [term for term in engine.design.terms if term.lines and not term.has_penalty]
     named = ", ".join(f"`s({term.label})`" for term in linear[:3]) + (", ..." if linear[3:] else "")
     ways = [f"write linear terms as smooths, which are penalised: {named}"] if linear else []
     if not engine.variational:

@@ -14,7 +14,6 @@ from functools import cached_property
 import numpy as np
 
 from ahofm_keras.model import AdditiveModel
-from ahofm_keras.terms import Columns
 
 INTERCEPT = "(Intercept)"
 
@@ -115,14 +114,19 @@ class LinearCoefficients:
 
     @cached_property
     def smoothing(self) -> dict[str, np.ndarray]:
-        """Logarithms of lambda, one per margin, and of tau of each penalised term; needs a posterior."""
+        """Logarithms of lambda, one per margin, and of tau of each penalised term; needs a posterior.
+
+        A row per group of coefficients that share them.
+        """
         assert self.model.posterior is not None
         # Without such terms the layer still has a row; with them one has as many places as the largest.
         kept = np.asarray(self.model.posterior.linear_smoothing)
-        return {
-            term.name: np.append(own[: len(block.penalties)], own[-1])
-            for (term, block, _), own in zip(self.layout.penalised, kept, strict=False)
-        }
+        found, start = {}, 0
+        for term, block, _ in self.layout.penalised:
+            own = kept[start : start + block.groups]
+            found[term.name] = np.column_stack([own[:, : len(block.penalties)], own[:, -1]])
+            start += block.groups
+        return found
 
     @cached_property
     def precisions(self) -> np.ndarray:
@@ -132,7 +136,7 @@ class LinearCoefficients:
         """
         found = np.zeros(len(self.inner))
         for term, block, where in self.layout.penalised:
-            found[where] = prior_precisions(block, self.smoothing[term.name])
+            found[where] = block.precisions(self.smoothing[term.name])
         return found
 
     @cached_property
@@ -162,10 +166,3 @@ def covariance_dispersion(shrunken: float, missing: float, otherwise: float) -> 
         otherwise: where nothing is penalised.
     """
     return shrunken / missing if missing > 1e-6 and shrunken > 0 else otherwise
-
-
-def prior_precisions(block: Columns, parameters: np.ndarray) -> np.ndarray:
-    """lambda s, summed over lambdas, + tau of each coordinate, from logarithms of lambdas and tau."""
-    *smoothing, shrinkage = np.exp(parameters)
-    found: np.ndarray = np.array(smoothing) @ block.penalties + shrinkage * block.is_shrunk
-    return found

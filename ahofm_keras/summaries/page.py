@@ -94,7 +94,10 @@ def _tables(section: Section, figures: Figures) -> list[Table]:
         own = terms[terms["kind"] == kind]
         if len(own):
             tables.append(make(own, figures))
-    others = terms[~terms["kind"].isin(list(makers))]
+    is_shrunken = terms["columns"].notna()
+    if is_shrunken.any():
+        tables.append(_shrunken_table(terms[is_shrunken], figures))
+    others = terms[~(terms["kind"].isin(list(makers)) | is_shrunken)]
     return [*tables, _other_table(others, figures)] if len(others) else tables
 
 
@@ -168,6 +171,23 @@ def _tensor_table(frame: pd.DataFrame, figures: Figures) -> Table:
     return Table("Tensor products", head, tuple(rows))
 
 
+def _shrunken_table(frame: pd.DataFrame, figures: Figures) -> Table:
+    rows = [
+        (
+            label,
+            f"{row.nonzero}/{row.columns}",
+            _edf(row),
+            short(row.lambda_asked_max),
+            "" if row.lambda_max != row.lambda_max else short(row.lambda_max),
+            percent(row.share),
+            *_test(row, figures),
+        )
+        for label, row in _rows(frame)
+    ]
+    head = ("", "not 0", "edf", "lambda asked", "reached", "share", *_test_head(figures))
+    return Table("Penalised linear terms", head, tuple(rows))
+
+
 def _network_table(frame: pd.DataFrame, figures: Figures) -> Table:
     """Networks have a share, and no test."""
     rows = [(label, str(row.order), percent(row.share)) for label, row in _rows(frame)]
@@ -235,6 +255,8 @@ def _test_head(figures: Figures) -> tuple[str, str]:
 def _test(row: Any, figures: Figures) -> tuple[str, str]:
     if row.pruned:
         return "", _PRUNED
+    if row.statistic != row.statistic:
+        return "", ""
     statistic = row.statistic if figures["dispersion_known"] else row.statistic / row.ref_df
     return number(statistic), p_value(row.p_value)
 
@@ -275,6 +297,11 @@ def _notes(sections: Sequence[Section], figures: Figures) -> list[str]:
         if (terms["kind"] == "interaction").any():
             text += ", those of interactions also the chosen factors"
         notes.append(text + ".")
+    if (terms["columns"].notna() & ~terms["pruned"] & terms["statistic"].isna()).any():
+        notes.append(
+            "a lasso has no test: it would take as given which coefficients are not 0, which the same "
+            "data chose."
+        )
     if figures["networks"]:
         notes.append(
             "edf, standard errors and p-values are those of the other terms, given the networks: there "

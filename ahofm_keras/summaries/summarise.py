@@ -27,13 +27,15 @@ class Summary:
             `statistic` (t, or z where the dispersion is known) and `p_value`.
         terms: one row per term, of an interaction one per order, labelled as in `predict(type="terms")`:
 
-            - `kind` (`"linear"`, `"smooth"`, `"tensor"`, `"interaction"`) and `order`;
+            - `kind` (`"linear"`, `"smooth"`, `"tensor"`, `"interaction"`, `"ridge"`, `"lasso"`, `"group
+              lasso"`) and `order`;
             - `k_min`, `k_max`: size of the basis, over the features;
             - `df_min`, `df_max`, `lambda_asked_min`, `lambda_asked_max`: degrees of freedom that were
               asked of a feature (of a factor), and the lambda that gives them to it alone;
             - `edf`: effective degrees of freedom reached, of all features and factors together;
             - `lambda_min`, `lambda_max`: smoothing reached, over features and factors that are in use;
             - `factors` of `factors_asked` and `features` of `features_asked` that are in use;
+            - `columns` of a penalised linear term; `nonzero`, how many of their coefficients are not 0;
             - `atoms`: number of values with a function of their own; `atoms_edf`: the part of the edf
               that these have in a smooth or tensor product;
             - `share`: of the variance of the link over the product of the training margins;

@@ -39,6 +39,8 @@ COLUMNS = (
     "factors_asked",
     "features",
     "features_asked",
+    "columns",
+    "nonzero",
     "atoms",
     "atoms_edf",
     "share",
@@ -77,7 +79,7 @@ class TermRows:
             rows |= self._rows(term)
         frame = pd.DataFrame(rows.values(), index=pd.Index(rows, name="term"), columns=list(COLUMNS))
         whole = ["order", "k_min", "k_max", "factors", "factors_asked", "features", "features_asked"]
-        whole.append("atoms")
+        whole += ["columns", "nonzero", "atoms"]
         kinds: dict[str, Any] = dict.fromkeys(whole, "Int64")
         kinds |= {"kind": object, "shape": object, "pruned": bool} | dict.fromkeys(_BY_MARGIN, object)
         return frame.astype(kinds | {c: float for c in COLUMNS if c not in kinds})
@@ -89,6 +91,8 @@ class TermRows:
         span = self.layout.by_name.get(term.name)
         if span is not None:
             fill = self._penalised if span.block.is_penalised else self._linear
+            if term.has_penalty:
+                fill = self._shrunken
             return {term.label: fill(span)}
         orders = self.layout.orders_of(term)
         return {order.label: self._interaction(term, order) for order in orders}
@@ -135,12 +139,39 @@ class TermRows:
         if self.model.has_posterior:
             row["edf"] = self._edf(span)
             row["pruned"] = row["edf"] < PRUNED
-            reached = self._lambdas(block.penalties, self.block.smoothing[term.name])
+            reached = self._lambdas(block.penalties, self.block.smoothing[term.name][0])
             row |= _by_margin("lambda", reached[: _margins(block)])
             if block.atoms:
                 edf = np.asarray(self.model.posterior.linear_edf)[where]
                 row["atoms_edf"] = float(edf[~block.is_shrunk].sum())
             if not row["pruned"]:
+                row |= _tested(smooth_test(self.block, span, self.residual_df))
+        return row
+
+    def _shrunken(self, span: Span) -> Row:
+        """Penalised design columns.
+
+        Of those that a penalty selects there is no test: it would take the selection as given.
+        """
+        term, block, where = span
+        nonzero = np.count_nonzero(self.block.inner[where])
+        row: Row = {
+            "kind": term.word,
+            "order": block.order,
+            "columns": block.size,
+            "nonzero": nonzero,
+            **_by_margin("df", block.df),
+            **_by_margin("lambda_asked", block.smoothing),
+            "share": self._share((term.name, 0)),
+            "pruned": nonzero == 0,
+        }
+        if self.model.has_posterior:
+            row["edf"] = self._edf(span)
+            if not block.norms:
+                row["pruned"] = row["edf"] < PRUNED
+                reached = self._lambdas(block.penalties, self.block.smoothing[term.name][0])
+                row |= _by_margin("lambda", reached)
+            if not (block.norms or row["pruned"]):
                 row |= _tested(smooth_test(self.block, span, self.residual_df))
         return row
 

@@ -73,7 +73,7 @@ def smooth_test(block: LinearCoefficients, span: Span, residual_df: float | None
     values, covariance = block.inner[own], block.inner_covariance[own, own]
     precisions = block.precisions[own] / block.dispersion
     if precisions.min() > 0:
-        *lambdas, tau = np.exp(block.smoothing[name])
+        *lambdas, tau = np.exp(block.smoothing[name][0])
         reference = _reference_penalty(span.block) if tau > 0 and any(lambdas) else None
         return variance_test(values, covariance, precisions, residual_df, reference)
     influence = block.influence

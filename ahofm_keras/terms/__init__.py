@@ -9,6 +9,7 @@ from ahofm_keras.terms import (  # noqa: F401, each registers
     linear,
     offset,
     scaled,
+    shrunken,
     smooth,
     tensor,
 )

@@ -220,9 +220,14 @@ class Term:
         return None
 
     @property
-    def line(self) -> Expression | None:
-        """The expression that it is a straight line of."""
-        return None
+    def lines(self) -> tuple[Expression, ...]:
+        """The expressions that it has straight lines of."""
+        return ()
+
+    @property
+    def has_penalty(self) -> bool:
+        """Whether design columns of its own are penalised, so that they may explain each other."""
+        return False
 
     def subsets(self) -> list[tuple[int, ...]]:
         """Subsets of its features that it holds the exact effect of."""

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ahofm_keras.layers.inputs import ABSENT
 from ahofm_keras.shapes import shape_rows
 from ahofm_keras.tensors import (
     count_products,
@@ -94,6 +95,10 @@ class Columns:
         atoms: number of the last lambdas that are those of atoms.
         df: degrees of freedom of each margin at its lambda.
         fixed: whether the user gave lambda (`sp=`), so that no solver chooses it.
+        shares: which coefficients share their smoothing, as numbers of groups `(q,)`, rising; all do by
+            default.
+        norms: weight of each such group where the penalty is lambda times the sum of the norms of the
+            groups, which makes some of them 0; empty where it is quadratic.
         features: of its margins.
         positions: of these in the design.
         pure: whether its functions have mean zero along each margin.
@@ -113,6 +118,7 @@ class Columns:
     atoms: int = 0
     df: tuple[float, ...] = ()
     fixed: bool = True
+    norms: tuple[float, ...] = ()
     features: tuple[Feature, ...] = ()
     positions: tuple[int, ...] = ()
     pure: bool = True
@@ -122,6 +128,25 @@ class Columns:
     remedy: str
     inner: Columns | None = None
     width: int = 1
+
+    @property
+    def shares(self) -> np.ndarray:
+        return np.zeros(self.size, int)
+
+    @property
+    def groups(self) -> int:
+        """Number of groups of coefficients that share their smoothing."""
+        return int(self.shares.max(initial=0)) + 1
+
+    def precisions(self, smoothing: np.ndarray) -> np.ndarray:
+        """lambda s, summed over lambdas, + tau of each coefficient `(q,)`.
+
+        Args:
+            smoothing: logarithms of the lambdas and, last, of tau, of each group `(groups, d + 1)`.
+        """
+        each = np.exp(smoothing)[self.shares]
+        found: np.ndarray = np.einsum("qd,dq->q", each[:, :-1], self.penalties)
+        return found + each[:, -1] * self.is_shrunk
 
     @property
     def order(self) -> int:
@@ -137,6 +162,18 @@ class Columns:
     @property
     def is_penalised(self) -> bool:
         return len(self.penalties) > 0
+
+    @property
+    def leading(self) -> np.ndarray:
+        """Places of the coefficients that the smoothing asked for leaves most of, as many as its df.
+
+        The columns of others hardly serve the term, and are so many that anything could be written with
+        them on the rows of a fit. Where all are penalised alike these are all.
+        """
+        asked = np.asarray(self.smoothing, float)[: len(self.penalties)]
+        penalty = asked @ self.penalties if len(asked) else np.zeros(self.size)
+        count = int(np.ceil(np.sum(1 / (1 + penalty))))
+        return np.flatnonzero(penalty <= (1 + 1e-9) * np.sort(penalty)[count - 1])
 
     @property
     def is_random_effect(self) -> bool:
@@ -186,7 +223,7 @@ class Columns:
         Args:
             places: position of each feature in the design -> its basis expansion and place in it.
         """
-        return {"size": self.size, "lambdas": len(self.penalties)}
+        return {"size": self.size, "lambdas": len(self.penalties), "groups": self.groups}
 
 
 class DesignColumns(Columns):
@@ -198,6 +235,8 @@ class DesignColumns(Columns):
         penalties: `(d, q)`, see `Columns`.
         smoothing: lambda of each.
         fixed: whether the user gave lambda.
+        shares, norms: see `Columns`.
+        df: degrees of freedom at that lambda.
     """
 
     remedy = "Merge rare levels"
@@ -209,16 +248,26 @@ class DesignColumns(Columns):
         penalties: np.ndarray | None = None,
         smoothing: tuple[float, ...] = (),
         fixed: bool = True,
+        shares: Sequence[int] | None = None,
+        norms: tuple[float, ...] = (),
+        df: tuple[float, ...] = (),
     ) -> None:
         self.parametric = parametric
         self.where = where
         self.size = len(parametric)
         self.penalties = np.zeros((0, self.size)) if penalties is None else penalties
-        self.smoothing, self.fixed = smoothing, fixed
+        self.smoothing, self.fixed, self.norms, self.df = smoothing, fixed, norms, df
+        self._shares = np.zeros(self.size, int) if shares is None else np.asarray(shares, int)
+
+    @property
+    def shares(self) -> np.ndarray:
+        return self._shares
 
     @property
     def order(self) -> int:
-        return len(self.parametric.factors)
+        """Number of factors of its largest product."""
+        chosen = np.asarray(self.parametric.columns, int).reshape(self.size, -1)
+        return int(np.count_nonzero(chosen != ABSENT, axis=1).max(initial=1))
 
     def dense(self, rows: RowsOfTerms) -> np.ndarray:
         return rows.columns[self.where]
@@ -443,6 +492,6 @@ def function_labels(label: str, feature: Feature) -> list[str]:
 
 def remedy(feature: Feature, smaller: str) -> str:
     """What makes the block of a feature smaller, in words."""
-    if feature.basis.kind != "re":
+    if not feature.basis.levels:
         return f"Choose {smaller}"
     return "Merge rare levels" + (", choose a smaller F" if "F" in smaller else "")

@@ -150,7 +150,7 @@ class DeepTerm(Term):
         ]
         output = network(given[0] if len(given) == 1 else given)
         blocks = [
-            span.block.describe(inputs.bases.place)
+            {**span.block.describe(inputs.bases.place), "kept": span.block.leading.tolist()}
             for span in inputs.spans
             if self.takes_out(span, inputs.sources.features)
         ]
@@ -160,7 +160,7 @@ class DeepTerm(Term):
                 inputs.bases.tensors, inputs.columns
             )
         centred = bool(self.orthogonalize) and inputs.intercept
-        size = sum(block["size"] for block in blocks)
+        size = sum(len(block["kept"]) for block in blocks)
         complement = OrthogonalComplement(size, centred, name=self.name)
         inputs.complements[self.name] = complement, columns
         return complement(output, columns)

@@ -142,11 +142,17 @@ class GroupReader:
                     unit=1 / scale[kept], centre=centre[kept],
                 )
             )  # fmt: skip
-        self._subtract_centres(parametric, name, float(slopes @ centre))
+        shifts: dict[tuple[int, ...], float] = {}
+        for components, shift in zip(parametric.centre_columns, slopes * centre, strict=True):
+            shifts[components] = shifts.get(components, 0.0) + float(shift)
+        for components, shift in shifts.items():
+            self._subtract_centres(parametric, name, components, shift)
 
-    def _subtract_centres(self, parametric: Parametric, name: str, total: float) -> None:
+    def _subtract_centres(
+        self, parametric: Parametric, name: str, components: tuple[int, ...], total: float
+    ) -> None:
         """A constant, but at a level that is not of the training data a linear term is 0 altogether."""
-        places = self._places(parametric, parametric.centre_components)
+        places = self._places(parametric, components)
         if not places:
             self.constant -= total
         elif total:

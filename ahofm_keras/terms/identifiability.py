@@ -32,7 +32,8 @@ def warn_if_not_identifiable(
         columns: training data.
     """
     _warn_of_lines(terms, features)
-    _warn_of_dependent_columns([term.parametric for term in terms if term.parametric], columns)
+    free = [term.parametric for term in terms if term.parametric and not term.has_penalty]
+    _warn_of_dependent_columns(free, columns)
     for first, second, part in _shared_parts(terms, features):
         kind = "main effect" if len(part) == 1 else "interaction"
         listed = ", ".join(f"`{name}`" for name in sorted(part))
@@ -43,7 +44,10 @@ def warn_if_not_identifiable(
 
 
 def _warn_of_lines(terms: Sequence[Term], features: Sequence[Feature]) -> None:
-    """A straight line that is there twice has no coefficient of its own."""
+    """A straight line that is there twice has no coefficient of its own.
+
+    Linear terms among themselves are looked at by their columns, see `_warn_of_dependent_columns`.
+    """
     smooth = {
         features[place].expression: term.label
         for term in terms
@@ -51,13 +55,17 @@ def _warn_of_lines(terms: Sequence[Term], features: Sequence[Feature]) -> None:
         for place in term.features
         if features[place].basis.difference > 1  # penalised differences of first order hold lines down
     }
+    penalised = {line: term for term in terms if term.has_penalty for line in term.lines}
     for term in terms:
-        holder = None if term.line is None else smooth.get(term.line)
-        if holder is not None:
-            warn(
-                f"`{term.label}` stands as a linear term and inside `{holder}`, which "
-                "holds the straight line already: the two cannot be told apart. Leave one out."
-            )
+        for line in term.lines:
+            other = penalised.get(line, term)
+            holder = smooth.get(line) or (other.label if other is not term else None)
+            if holder is not None:
+                own = f"`{line}` of `{term.label}`" if term.has_penalty else f"`{term.label}`"
+                warn(
+                    f"{own} stands as a linear term and inside `{holder}`, which "
+                    "holds the straight line already: the two cannot be told apart. Leave one out."
+                )
 
 
 def _warn_of_dependent_columns(designs: Sequence[Parametric], columns: Mapping[str, np.ndarray]) -> None:

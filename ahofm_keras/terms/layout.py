@@ -68,12 +68,16 @@ class PredictorLayout:
 
     @cached_property
     def smoothing_index(self) -> tuple[int, ...]:
-        """Of each penalised span the number of its smoothing, which tied terms share."""
+        """The number of the smoothing of each penalised span, which tied terms share.
+
+        Of spans whose groups of coefficients have their own, one number per group.
+        """
         shared = {name: names for names in self.ties for name in names}
-        numbers: dict[tuple[str, ...], int] = {}
+        numbers: dict[tuple[tuple[str, ...], int], int] = {}
         return tuple(
-            numbers.setdefault(shared.get(span.term.name, (span.term.name,)), len(numbers))
+            numbers.setdefault((shared.get(span.term.name, (span.term.name,)), group), len(numbers))
             for span in self.penalised
+            for group in range(span.block.groups)
         )
 
     @cached_property

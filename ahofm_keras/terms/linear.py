@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -48,7 +48,8 @@ class LinearTerm(Term):
         return len(spec.features) == 1
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "kind": self.kind, "factors": [f.to_json() for f in self.factors]}
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {**own, "kind": self.kind, "factors": [f.to_json() for f in self.factors]}
 
     @classmethod
     def from_json(cls, config: Mapping[str, Any]) -> LinearTerm:
@@ -61,8 +62,8 @@ class LinearTerm(Term):
         return Parametric(self.factors, self.columns, self.coefficients, self.centre, self.scale)
 
     @property
-    def line(self) -> Expression | None:
-        return self.factors[0].expression if len(self.factors) == 1 else None
+    def lines(self) -> tuple[Expression, ...]:
+        return (self.factors[0].expression,) if len(self.factors) == 1 else ()
 
     def linear_block(self, sources: Sources) -> DesignColumns | None:
         return DesignColumns(self.parametric, sources.column_slices[self.name])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -11,6 +11,7 @@ from patsy import Term as PatsyTerm
 from patsy.redundancy import pick_contrasts_for_term
 
 from ahofm_keras.formula import TermSpec
+from ahofm_keras.layers.inputs import ABSENT
 from ahofm_keras.terms.features import constant_column, feature_values, find_levels
 from ahofm_keras.terms.parametric import Factor, Parametric, design_columns
 from ahofm_keras.transforms import Expression, learn_expression
@@ -51,6 +52,25 @@ class LinearCoder:
                 _choose(factor, count, coding) for factor, count in zip(factors, components, strict=True)
             ]
             columns += product(*choices)
+        return self._standardised(factors, columns)
+
+    def side_by_side(self, spec: TermSpec, features: Sequence[Expression]) -> Parametric:
+        """The columns of some features beside each other, for a term that penalises them.
+
+        The penalty needs no reference level: a category has a column per level. Of two levels one column
+        says all, and a second would only share its coefficient.
+        """
+        factors = tuple(self._factor(expression, spec) for expression in features)
+        columns: list[tuple[int, ...]] = []
+        for place, factor in enumerate(factors):
+            count = self._components(factor)
+            for component in range(1 if len(factor.levels) == 2 else 0, count):
+                column = [ABSENT] * len(factors)
+                column[place] = component
+                columns.append(tuple(column))
+        return self._standardised(factors, columns)
+
+    def _standardised(self, factors: tuple[Factor, ...], columns: list[tuple[int, ...]]) -> Parametric:
         design = design_columns(factors, tuple(columns), self.columns)
         centre = design.mean(axis=0) if self.intercept else np.zeros(design.shape[1])
         spread = np.sqrt(np.mean((design - centre) ** 2, axis=0))

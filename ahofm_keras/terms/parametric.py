@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ahofm_keras.layers.inputs import ABSENT
 from ahofm_keras.transforms import Expression, evaluate_expression
 
 # A component of a factor: of `group` the level, of `poly(x, 2)` the power. ANY_LEVEL of a category is 1
-# at the levels of the training data, 0 elsewhere: a linear term is 0 at other levels.
+# at the levels of the training data, 0 elsewhere: a linear term is 0 at other levels. A column that is
+# ABSENT from a factor does not depend on it.
 ANY_LEVEL = -1
 
 
@@ -38,8 +41,8 @@ class Parametric:
     without an intercept they are only scaled.
 
     Args:
-        factors: of the product `a:b`.
-        columns: for each column, the component taken of each factor; -1: none.
+        factors: of the product `a:b`, or, side by side, of columns each of which depends on one.
+        columns: for each column, the component taken of each factor; `ANY_LEVEL` or `ABSENT`: none.
         coefficients: name of each column, e.g. `group[b]`.
         centre: subtracted from each column.
         scale: each column is divided by.
@@ -55,9 +58,18 @@ class Parametric:
         return len(self.columns)
 
     @property
-    def centre_components(self) -> tuple[int, ...]:
-        """What the centres of the columns are multiplied with, as a column."""
-        return (ANY_LEVEL,) * len(self.factors)
+    def centre_columns(self) -> tuple[tuple[int, ...], ...]:
+        """What the centre of each column is multiplied with, as a column."""
+        return tuple(
+            tuple(ABSENT if component == ABSENT else ANY_LEVEL for component in column)
+            for column in self.columns
+        )
+
+    @cached_property
+    def is_side_by_side(self) -> bool:
+        """Whether each column depends on one factor alone."""
+        chosen = np.asarray(self.columns, int).reshape(len(self), -1)
+        return bool((np.count_nonzero(chosen != ABSENT, axis=1) == 1).all())
 
     def config(self) -> dict[str, Any]:
         """As the layer `ParametricColumns` takes it."""
@@ -80,12 +92,11 @@ def design_columns(
 ) -> np.ndarray:
     """Raw design `(n, C)`, in NumPy: for learning its centre and scale."""
     result = np.ones((len(next(iter(raw.values()))), len(columns)))
+    chosen = np.asarray(columns, int).reshape(-1, len(factors))
     for place, factor in enumerate(factors):
         values = np.asarray(evaluate_expression(factor.expression, raw))
         if factor.levels:
             values = np.column_stack([values == level for level in factor.levels]).astype(float)
-        values = values.reshape(len(result), -1)
-        chosen = [column[place] for column in columns]
-        taken = values[:, [max(component, 0) for component in chosen]]
-        result *= np.where(np.asarray(chosen) < 0, 1.0, taken)
+        own = np.flatnonzero(chosen[:, place] >= 0)
+        result[:, own] *= values.reshape(len(result), -1)[:, chosen[own, place]]
     return result

@@ -214,6 +214,30 @@ def test_files_clones_and_exports_know_the_classes(
         np.testing.assert_allclose(found["bee_x"], model.predict(data, type="link")["bee/x"], rtol=1e-6)
 
 
+def test_a_class_may_be_called_as_an_output_is(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.uniform(size=120)})
+    frame["y"] = rng.choice(["class", "grün", "grun", "link", "response", "年"], 120)
+    model = ak.fit("y ~ x", frame, family="categorical", verbose=0)
+    model.export(tmp_path / "served")
+    signature = tf.saved_model.load(str(tmp_path / "served")).signatures["serving_default"]
+    found = {key: own.numpy() for key, own in signature(x=tf.constant(frame.x)).items()}
+    assert found["response"].shape == (120, 6)
+    links, chances = model.predict(frame, type="link"), model.predict(frame)
+    assert len(found) == 3 + len(chances.columns) + len(links.columns)
+    np.testing.assert_allclose(found["parameter_response"], links["response"], rtol=1e-5)
+    np.testing.assert_allclose(found["probability_u5e74"], chances["年"], rtol=1e-5)
+    np.testing.assert_allclose(found["grun"], links["grun"], rtol=1e-5)
+
+
+def test_what_predictors_of_classes_are_is_said(model: Any, ratings: Any, data: pd.DataFrame) -> None:
+    assert "classes ant, bee/x, été" in str(ak.summary(model))
+    assert "--- été (log-odds against ant) ---" in str(ak.summary(model))
+    assert " < " in str(ak.summary(ratings)).splitlines()[0]
+    found = ak.explain(model, data[:1], parameter="été")
+    assert found.headline.startswith("log-odds of été against ant: predicted")
+
+
 def test_formulas_by_class(data: pd.DataFrame) -> None:
     given = {"logit": "y ~ x + z", "été": "~ z"}
     model = ak.AdditiveModel(given, data, family="categorical")

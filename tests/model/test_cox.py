@@ -471,3 +471,17 @@ def test_other_weights_have_no_baseline(tmp_path: Path) -> None:
     model.set_weights([0.5 * weight for weight in model.get_weights()])
     with pytest.raises(ak.NotFittedError, match="call `fit` first"):
         ak.baseline(model)
+
+
+def test_the_distribution_has_the_moments_of_the_observed_span(model: ak.AdditiveModel) -> None:
+    """Mean and variance of the time until the event or the end of observation, by draws; no density."""
+    found = model.predict(DATA[:3], type="distribution")
+    last = DATA.time.max()
+    draws = np.minimum(found.sample(20_000, seed=0), last)
+    np.testing.assert_allclose(found.mean(), draws.mean(axis=0), rtol=0.02)
+    np.testing.assert_allclose(found.var(), draws.var(axis=0), rtol=0.05)
+    np.testing.assert_allclose(found.std() ** 2, found.var())
+    for what in (found.log_prob, found.crps):
+        with pytest.raises(ak.DataError, match="steps at the times of events"):
+            what(np.ones(3))
+    assert ak.explain(model, DATA[:1]).headline.startswith("hazard ratio: predicted")

@@ -9,8 +9,11 @@ import pandas as pd
 import pytest
 
 import ahofm_keras as ak
+from ahofm_keras.bases import evaluate_basis
 from ahofm_keras.solvers.job import FitJob, Rows
 from ahofm_keras.solvers.orthogonal import orthogonalise
+from ahofm_keras.tensors import row_products
+from ahofm_keras.transforms import evaluate_expression
 from tests.deep_models import image_net, simulate, small_net
 
 FORMULAS = {
@@ -23,7 +26,7 @@ FORMULAS = {
     "all": 'y ~ x1 + s(x3) + deep(image, x2, net="image", orthogonalize="all")',
     "nothing shared": 'y ~ x1 + deep(image, x2, net="image")',
 }
-NETS = {"net": small_net(), "wide": small_net(4), "image": image_net()}
+NETS = {"net": small_net(), "wide": small_net(4), "image": image_net(), "five": small_net(5)}
 
 
 def make(formula: str, data: Any) -> Any:
@@ -48,14 +51,24 @@ def disturb(model: Any, seed: int = 0) -> None:
 
 
 def design_of(model: Any, data: Any, shared: list[str]) -> np.ndarray:
-    """Columns of some terms, as the terms themselves say them, and a constant: an oracle."""
+    """A constant and the leading functions of some terms, by NumPy in float64: an oracle."""
     columns = model.read_inputs(data)
-    spans = next(iter(model.design.layout.values())).spans
-    own = [span.block.on_columns(columns) for span in spans if span.term.label in shared]
-    constant = [np.ones((len(columns["x2"]), 1))] * next(
-        iter(model.design.predictors.values())
-    ).intercept
-    return np.concatenate([*constant, *own], axis=1)
+    predictor = next(iter(model.design.predictors.values()))
+    found = [np.ones((len(columns["x2"]), 1))] * predictor.intercept
+    for span in next(iter(model.design.layout.values())).spans:
+        if span.term.label not in shared:
+            continue
+        block = span.block
+        if not block.features:
+            own = (span.term.parametric.raw(columns) - span.term.centre) / span.term.scale
+        else:
+            each = [
+                (evaluate_basis(f.basis, evaluate_expression(f.expression, columns)) @ f.transform).T
+                for f in block.features
+            ]
+            own = row_products(each, block.pure).T
+        found.append(own[:, block.leading])
+    return np.concatenate(found, axis=1)
 
 
 SHARED = {
@@ -94,6 +107,37 @@ def test_the_rest_is_orthogonal_and_predictions_stay(name: str) -> None:
     start = terms[label].to_numpy()
     expected = start - X @ np.linalg.lstsq(X, start, rcond=1e-9)[0]
     np.testing.assert_allclose(rest, expected, atol=1e-4 * np.std(start))
+
+
+def test_leading_functions_are_as_many_as_the_degrees_of_freedom() -> None:
+    data = simulate(9, 400)
+    model = make('y ~ s(x1, k=30, df=6) + s(x2, k=30) + g + deep(x1, x2, g, net="five")', data)
+    blocks = {span.term.label: span.block for span in model.design.layout["mean"].spans}
+    counts = {label: len(block.leading) for label, block in blocks.items()}
+    assert counts["g"] == 2
+    assert 4 <= counts["s(x1)"] <= 6  # tr H, where tr(2H - HH) is 6
+    assert counts["s(x1)"] < counts["s(x2)"] < 22
+    smooth = blocks["s(x2)"]
+    assert (
+        smooth.penalties[0][smooth.leading].max() <= np.delete(smooth.penalties[0], smooth.leading).min()
+    )
+    levels = make('y ~ s(g) + deep(g, x2, net="wide")', data).design.layout["mean"].spans[0].block
+    assert len(levels.leading) == levels.size
+
+
+def test_a_network_beside_rich_bases_is_tame_at_new_rows() -> None:
+    """Least squares on hundreds of functions would be far off between the rows that they follow."""
+    rng = np.random.default_rng(100)
+    data = {name: rng.standard_t(3, 300) for name in ("x1", "x2")}
+    data["y"] = np.sin(data["x1"]) + data["x2"] * np.tanh(data["x1"]) + 0.3 * rng.normal(size=300)
+    model = make('y ~ s(x1, k=100) + s(x2, k=100) + deep(x1, x2, net="net")', data)
+    kept = np.sort(rng.permutation(300)[:200])
+    train = {name: own[kept] for name, own in data.items()}
+    disturb(model)
+    before = model.predict(data, type="terms")["deep(x1, x2)"]
+    orthogonalise(model, job_of(model, train))
+    after = model.predict(data, type="terms")["deep(x1, x2)"]
+    assert np.abs(after).max() < 3 * np.abs(before).max()
 
 
 def test_a_second_time_changes_nothing() -> None:

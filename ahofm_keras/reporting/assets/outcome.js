@@ -69,7 +69,7 @@ class Spread {
   interval(links, errors, score) {
     if (!holds(this.axes, links)) return null;
     const uncertain = errors.map((error, k) => error > 0 && this.axes[k][2] > 1);
-    const rule = uncertain.filter(Boolean).length > 1 ? THREE_NODES : SEVEN_NODES;
+    const rule = uncertain.filter(Boolean).length > 2 ? THREE_NODES : SEVEN_NODES;
     let nodes = [{ links, weight: 1 }];
     uncertain.forEach((own, k) => {
       if (own) nodes = nodes.flatMap((node) => rule.map(([z, weight]) =>
