@@ -34,7 +34,21 @@ def choose_batch_size(rows: int) -> int:
     return int(min(max(2**power, 32), 1024))
 
 
-def fit_adam(model: keras.Model, job: FitJob, patience: int = PATIENCE) -> Outcome:
+def fit_adam(model: keras.Model, job: FitJob) -> Outcome:
+    """Fit by mini-batches, see `train`; coefficients under a norm that are next to nothing become 0.
+
+    Args:
+        model: compiled.
+        job: on rows in memory or a dataset.
+    """
+    outcome = train(model, job)
+    for span in (span for layout in model.design.layout.values() for span in layout.spans):
+        if span.block.norms:
+            model.get_layer(span.term.name).drop_nothing()
+    return outcome
+
+
+def train(model: keras.Model, job: FitJob, patience: int = PATIENCE) -> Outcome:
     """Fit by mini-batches; early stopping on the validation deviance, best weights restored.
 
     Without validation rows the training loss is watched instead. `val_loss` would be the wrong thing
@@ -73,9 +87,6 @@ def fit_adam(model: keras.Model, job: FitJob, patience: int = PATIENCE) -> Outco
         steps_per_epoch=steps,
         **{key: value for key, value in job.keras_arguments.items() if key not in known},
     )
-    for span in (span for layout in model.design.layout.values() for span in layout.spans):
-        if span.block.norms:
-            model.get_layer(span.term.name).drop_nothing()
     converged = bool(model.stop_training or not history.epoch)
     if not converged:
         _warn_not_converged(stopping, epochs)

@@ -16,7 +16,7 @@ import numpy as np
 
 from ahofm_keras.errors import noting, warn
 from ahofm_keras.families import Deviance, HalfDeviance
-from ahofm_keras.solvers.adam import fit_adam
+from ahofm_keras.solvers.adam import train
 from ahofm_keras.solvers.job import NOT_CONVERGED, FitJob, Outcome, Rows
 from ahofm_keras.solvers.opaque import link_at, opaque_part
 from ahofm_keras.solvers.orthogonal import orthogonalise
@@ -153,7 +153,7 @@ class _Rounds:
             },
         )
         with noting(silently=True):  # whether it ended by itself is said of all rounds together
-            fit_adam(self._trainer, own, patience=_PATIENCE)
+            train(self._trainer, own, patience=_PATIENCE)
 
     def _given_structured(self, rows: Any) -> Any:
         """The rows with what the predictor is without the opaque terms."""
@@ -170,7 +170,7 @@ _REST = "(rest)"
 class _Trainer(keras.Model):
     """The opaque terms of a model alone, with its layers; the rest of the predictor is an input."""
 
-    posteriors: dict[str, Any] = {}  # noqa: RUF012, what `fit_adam` forgets
+    posteriors: dict[str, Any] = {}  # noqa: RUF012, what `train` forgets
 
     @classmethod
     def of(cls, model: Any) -> Any:

@@ -225,7 +225,7 @@ class LinearInteractionTerm(InteractionTerm):
                 order, rank, (ridge,) * len(places), reached, is_automatic(spec.options),
                 optional=is_optional(spec.options, order),
             )
-            for order, rank in ranks(spec.options, orders, len(spec.features), learning.rows)
+            for order, rank in ranks(spec.options, orders, 0, learning.rows)
         )  # fmt: skip
         name = learning.name(spec.label)
         return cls(spec.label, name, tuple(places), fitted, "sp" in spec.options).with_starts(1)

@@ -32,17 +32,27 @@ def is_automatic(options: Mapping[str, Any]) -> bool:
 def ranks(
     options: Mapping[str, Any], orders: tuple[int, ...], features: int, rows: int
 ) -> list[tuple[int, int]]:
-    """Each order of an interaction with its number of factors, at most."""
+    """Each order of an interaction with its number of factors, at most.
+
+    Args:
+        options: of the term.
+        orders: that it has.
+        features: that pairs of may have surfaces; 0 where they are straight lines.
+        rows: of the data.
+    """
     rank = options.get("F", AUTO)
     if rank == AUTO:
-        return [(order, USUAL_RANK * _most_groups(order, features, rows)) for order in orders]
+        most = _most_groups(features if 2 in orders else 0, rows)
+        return [(order, USUAL_RANK * most) for order in orders]
     ranks = rank if isinstance(rank, tuple) else (rank,) * len(orders)
     return list(zip(orders, ranks, strict=True))
 
 
-def _most_groups(order: int, features: int, rows: int) -> int:
-    """Groups of random products, and of pairs one for each of them."""
+def _most_groups(features: int, rows: int) -> int:
+    """Groups of random products, and one for each pair of features if a group is not enough for all.
+
+    All orders of a term have room for the same number.
+    """
     groups = max(1, min(_MOST_GROUPS, rows // _ROWS_OF_GROUP))
-    if order != 2:
-        return groups
-    return groups + min(comb(features, 2), _MOST_SURFACES, rows // _ROWS_OF_SURFACE)
+    surfaces = min(comb(features, 2), _MOST_SURFACES, rows // _ROWS_OF_SURFACE)
+    return groups + surfaces if surfaces > USUAL_RANK else groups

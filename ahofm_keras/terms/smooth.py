@@ -57,10 +57,10 @@ class SmoothTerm(Term):
             wanted, default = [options.get("df")], usual_df(spec)
             smoothing = learning.smoother.smoothing([place], wanted, spec, "k" in options, default)[0]
         if "shape" in options and not smoothing and not learning.pool.orthogonal(place).supported.all():
-            # Nothing but its neighbours holds a function without rows, and in a shape these hang on it.
+            # Nothing but its neighbours holds a function without rows; in a shape these hang on it.
             raise spec.error(
-                f"`{spec.label}` is not penalised, and some of its basis functions have no row: its shape "
-                "cannot be held. Choose a smaller `k`, or `sp` above 0."
+                f"`{spec.label}` is not penalised, and some of its basis functions have no row: its "
+                "shape cannot be held. Choose a smaller `k`, or `sp` above 0."
             )
         reached = learning.smoother.reached(place, smoothing)
         name = learning.name(spec.label)

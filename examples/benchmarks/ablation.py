@@ -41,6 +41,7 @@ BASE = "as it is"
 SWITCHES: dict[str, dict[str, Any]] = {
     BASE: {},
     "no grow": {"moves_off": ("grow",)},
+    "no surfaces": {"moves_off": ("surfaces",)},
     "no prune factors": {"moves_off": ("prune factors",)},
     "no drop idle": {"moves_off": ("drop idle",)},
     "no main effects only": {"moves_off": ("main effects only",)},

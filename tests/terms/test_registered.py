@@ -149,12 +149,13 @@ class NetTerm(LinearTerm):
 def test_a_term_without_blocks_takes_turns_with_exact_updates(
     data: pd.DataFrame, tmp_path: Path
 ) -> None:
+    keras.utils.set_random_seed(1)
     ak.register_term(NetTerm)
     model = ak.AdditiveModel("y ~ a + b + net(e)", data)
     assert not model.has_posterior
     with pytest.raises(DataError, match=r"`net\(e\)` has no exact updates. Use solver=\"hybrid\""):
         model.fit(data, solver="variational", verbose=0)
-    model.fit(data, epochs=60, verbose=0)
+    model.fit(data, epochs=150, verbose=0)
     assert model.fit_result.solver == "hybrid"
     assert model.has_posterior
     terms = model.predict(data, type="terms")
@@ -170,6 +171,7 @@ def test_a_term_without_blocks_takes_turns_with_exact_updates(
 
 @pytest.mark.filterwarnings("ignore:The fit reached its last epoch")
 def test_all_at_once_has_a_posterior_given_the_term(data: pd.DataFrame) -> None:
+    keras.utils.set_random_seed(1)
     ak.register_term(NetTerm)
     model = ak.AdditiveModel("y ~ a + b + net(e)", data)
     model.fit(data, solver="adam", epochs=100, verbose=0)
