@@ -77,7 +77,7 @@ def test_a_line_of_a_category_varies_too() -> None:
         ("ti(x, z, bs=('linear', 'linear'))", "`ti()` of straight lines alone is written `x:z`."),
         ("te(x, z, bs=('ps', 'linear'), k=(5, 5))", '`k` has no meaning with bs="linear".'),
         ("te(x, g, bs=('ps', 'linear'))", "Column `g` holds categories"),
-        ("te(x, z, bs=('ps', 'lin'))", "'step', 'linear'"),
+        ("te(x, z, bs=('ps', 'lin'))", "'linear', a tuple with"),
         ("s(x, bs='linear')", "`bs` of `s()` must be one of"),
     ],
 )
