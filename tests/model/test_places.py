@@ -87,7 +87,7 @@ def test_other_solvers(solver: str) -> None:
     errors = []
     for own in (solver, "variational"):
         model = ak.AdditiveModel("y ~ s(lon, lat) + s(time) + g", data)
-        model.fit(data, solver=own, verbose=0, **({"epochs": 120} if own == "adam" else {}))
+        model.fit(data, solver=own, verbose=0, **({"epochs": 60} if own == "adam" else {}))
         errors.append(float(np.sqrt(np.mean((model.predict(data) - data.mu) ** 2))))
         assert model.has_posterior
     assert errors[0] < 2 * errors[1] < 0.25
