@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         load_model,
         nam,
     )
-    from ahofm_keras.plotting import plot, plot_survival
+    from ahofm_keras.plotting import plot, plot_regions, plot_survival
     from ahofm_keras.refinement import refine
     from ahofm_keras.reporting import report
     from ahofm_keras.scores import crps, log_score
@@ -85,6 +85,7 @@ __all__ = [
     "nam",
     "parse_formula",
     "plot",
+    "plot_regions",
     "plot_survival",
     "refine",
     "register_family",
@@ -104,7 +105,7 @@ _NAMES = {
     "families": ("register_family",),
     "formula": ("parse_formula",),
     "model": ("AdditiveModel", "afm", "ahofm", "fit", "fm", "gam", "hofm", "load_model", "nam"),
-    "plotting": ("plot", "plot_survival"),
+    "plotting": ("plot", "plot_regions", "plot_survival"),
     "refinement": ("refine",),
     "reporting": ("report",),
     "scores": ("crps", "log_score"),

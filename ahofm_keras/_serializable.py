@@ -17,8 +17,8 @@ CLASSES = (
     "AdditiveModel", "BasisExpansion", "BlockColumns", "ClassLabel", "Deviance", "FactorStart",
     "FactorizedInteraction", "HalfDeviance", "Linear", "MeanResponse", "NetInput", "NonNegative",
     "Offset", "OrthogonalComplement", "ParametricColumns", "Positions", "Posterior", "Predictor",
-    "QuadraticPenalty", "RangeLimit", "Response", "Scaled", "ShapedSmooth", "Smooth", "SparseLinear",
-    "TensorProduct",
+    "QuadraticPenalty", "RadialExpansion", "RangeLimit", "Response", "Scaled", "ShapedSmooth",
+    "Smooth", "SparseLinear", "TensorProduct",
 )  # fmt: skip
 
 

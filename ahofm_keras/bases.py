@@ -1,9 +1,12 @@
-"""Univariate bases: knots, B-splines (plain and cyclic), levels of a category, one column as it is.
+"""Bases: knots, B-splines (plain and cyclic), levels of a category, one column as it is, distances.
 
-Every basis is a row of cardinal B-splines of one degree at the integers. What differs is how a raw
-value finds its place on that axis: a number through a smooth, rising warp that spreads the knots, a
+Nearly every basis is a row of cardinal B-splines of one degree at the integers. What differs is how a
+raw value finds its place on that axis: a number through a smooth, rising warp that spreads the knots, a
 category as the index of its level (degree 0: one box a level). The functions take `numpy` or
 `keras.ops` as `namespace`, so training, prediction and the exported graph share one code path.
+
+Those of distances (`radial.py`) are of points with several coordinates, whose place are these, in one
+unit. All of them are not zero at a point, as if the axis had one cell.
 
 Values that many rows share, atoms, have places of their own, far beyond the axis, and functions of their
 own after the splines: a row at an atom has that one function, which is 1 there, and no other.
@@ -20,6 +23,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ahofm_keras.radial import Radial
 from ahofm_keras.warp import learn_warp
 
 Array = Any
@@ -42,7 +46,8 @@ class Basis:
     """A basis and everything that it learned from the training data.
 
     Args:
-        kind: `"ps"` (P-spline), `"cp"` (cyclic P-spline), `"re"` (levels) or `"linear"`.
+        kind: `"ps"` (P-spline), `"cp"` (cyclic P-spline), `"re"` (levels), `"mrf"` (regions with
+            neighbours), `"linear"`, or of distances `"tp"`, `"ds"` and `"gp"`.
         size: number of functions M, those of atoms, which come last, among them.
         degree: of the B-splines; 0 for levels and steps, 1 for `"linear"`, where it is not used.
         axis: raw values of the warp's table, rising; for `"linear"` centre and spread.
@@ -53,6 +58,8 @@ class Basis:
             less some number; of steps they add up to the middles of these.
         difference: for splines, the order of the differences of coefficients that the penalty is of.
         atoms: values with functions of their own, rising; of `"ps"` alone.
+        radial: the functions of distances; None of all other kinds.
+        neighbours: of regions, the places of each two levels that are neighbours.
     """
 
     kind: str
@@ -65,6 +72,20 @@ class Basis:
     line: tuple[float, ...] = ()
     difference: int = 2
     atoms: tuple[float, ...] = ()
+    radial: Radial | None = None
+    neighbours: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates of a place."""
+        return 1 if self.radial is None else self.radial.dimension
+
+    @property
+    def ends(self) -> tuple[tuple[float, float], ...]:
+        """Smallest and largest training value of each coordinate; none of circles and levels."""
+        if self.radial is not None:
+            return tuple((float(low), float(high)) for low, high in self.radial.ends.T)
+        return ((self.axis[0], self.axis[-1]),) if self.kind == "ps" else ()
 
     @property
     def splines(self) -> int:
@@ -86,8 +107,20 @@ class Basis:
         return self.kind in ("ps", "cp")
 
     @property
+    def is_dense(self) -> bool:
+        """Whether no function is zero at any place."""
+        return self.radial is not None
+
+    @property
+    def is_sized(self) -> bool:
+        """Whether the number of its functions is for the user to say."""
+        return self.is_spline or self.radial is not None
+
+    @property
     def width(self) -> int:
         """Number of functions, neighbours, that are not zero at a place."""
+        if self.radial is not None:
+            return self.size
         return self.degree + 1 if self.is_spline else 1
 
     @property
@@ -98,6 +131,8 @@ class Basis:
     @property
     def cells(self) -> int:
         """Number of cells, as functions count: atoms, which come after the splines, have one each."""
+        if self.radial is not None:
+            return 1
         return self.size if self.atoms else self.last_cell + 1
 
     @property
@@ -135,6 +170,8 @@ class Basis:
             "line": list(self.line),
             "difference": self.difference,
             "atoms": list(self.atoms),
+            **({} if self.radial is None else {"radial": self.radial.to_json()}),
+            **({"neighbours": [list(pair) for pair in self.neighbours]} if self.neighbours else {}),
         }
 
     @classmethod
@@ -150,6 +187,8 @@ class Basis:
             tuple(config["line"]),
             config["difference"],
             tuple(config["atoms"]),
+            Radial.from_json(config["radial"]) if config.get("radial") else None,
+            tuple((first, second) for first, second in config.get("neighbours", ())),
         )
 
 
@@ -193,9 +232,16 @@ def make_spline(
     )
 
 
-def make_levels(levels: tuple[Any, ...]) -> Basis:
+def make_levels(
+    levels: tuple[Any, ...], kind: str = "re", neighbours: tuple[tuple[int, int], ...] = ()
+) -> Basis:
     """One box a level; a level that is not listed has no function at all."""
-    return Basis("re", len(levels), 0, levels=levels)
+    return Basis(kind, len(levels), 0, levels=levels, neighbours=neighbours)
+
+
+def make_distances(kind: str, radial: Radial, extrapolation: str) -> Basis:
+    """Functions of the distances to some knots."""
+    return Basis(kind, radial.size, 0, extrapolation=extrapolation, radial=radial)
 
 
 def make_linear(x: np.ndarray, counts: np.ndarray | None = None) -> Basis:
@@ -211,16 +257,19 @@ def locate(basis: Basis, x: Array, namespace: Namespace = np) -> Array:
     Args:
         basis: spline, `"linear"`, or levels that are numbers or booleans; indices of levels that are
             texts come from a lookup (`locate_levels`, or a StringLookup in the graph).
-        x: raw values `(n,)`.
+        x: raw values `(n,)`, of points `(n, d)`.
         namespace: `numpy` or `keras.ops`.
 
     Returns:
         `(n,)`: in [0, intervals] for splines (beyond it with `extrapolation="linear"`) or the place of
-        an atom, the number of the step, the index of the level or -1, or the standardised value.
+        an atom, the number of the step, the index of the level or -1, or the standardised value. Of
+        functions of distances coordinates in one unit, `(n, d)`.
     """
+    if basis.radial is not None:
+        return basis.radial.locate(x, basis.extrapolation != "linear", namespace)
     if basis.kind == "linear":
         return (x - basis.axis[0]) / basis.axis[1]
-    if basis.kind == "re":
+    if basis.levels:
         return _locate_numbers(basis.levels, x, namespace)
     raw = x
     low, high = basis.axis[0], basis.axis[-1]
@@ -381,8 +430,10 @@ def locate_cells(basis: Basis, places: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
     Args:
         basis: of the functions.
-        places: `(n,)` places of the rows on its axis.
+        places: `(n,)` places of the rows on its axis, of points `(n, d)`.
     """
+    if basis.radial is not None:
+        return np.zeros(len(places), int), basis.radial.evaluate(places.reshape(len(places), -1).T)
     if basis.kind == "linear":
         return np.zeros(len(places), int), places[None]
     cell, values = evaluate_cells(
@@ -406,7 +457,7 @@ def evaluate_at(basis: Basis, places: np.ndarray) -> np.ndarray:
 
 def locate_raw(basis: Basis, x: np.ndarray) -> np.ndarray:
     """Places of raw values of any kind, texts too, in NumPy."""
-    return locate_levels(basis.levels, x) if basis.kind == "re" else locate(basis, x)
+    return locate_levels(basis.levels, x) if basis.levels else locate(basis, x)
 
 
 def evaluate_basis(basis: Basis, x: np.ndarray) -> np.ndarray:

@@ -39,6 +39,10 @@ class Cells(NamedTuple):
 
     def gram(self, weights: np.ndarray) -> np.ndarray:
         """sum_i weights_i b_i b_i' of weights `(n,)`: `(M, M)`."""
+        if len(self.functions) == 1:
+            total = np.zeros((self.size, self.size))
+            total[np.ix_(self.functions[0], self.functions[0])] = (weights * self.values) @ self.values.T
+            return total
         upper = np.zeros(self.size**2)
         for a, first in enumerate(weights * self.values):
             for b in range(a, len(self.values)):

@@ -112,6 +112,7 @@ def refine(
         df_kind=whole.df_kind,
         extrapolation=whole.extrapolation,
         seed=whole.seed,
+        neighbours=whole.design.neighbours,
         name=whole.name,
         nets=whole.networks_by_name(),
     )

@@ -26,8 +26,8 @@ class Expression:
     """A node of an expression tree.
 
     Args:
-        function: `"column"`, `"number"`, `"C"` (a column taken as categories), a key of `FUNCTIONS` or
-            of `RESPONSES`.
+        function: `"column"`, `"number"`, `"C"` (a column taken as categories), `"point"` (coordinates of
+            a point, as in `s(lon, lat)`), a key of `FUNCTIONS` or of `RESPONSES`.
         arguments: the column's name, the number, or the argument expressions.
         state: what was learned from the training data (`scale`, `center`, `poly`), empty before.
     """
@@ -52,6 +52,15 @@ class Expression:
     @property
     def is_category(self) -> bool:
         return self.function == "C"
+
+    @property
+    def is_point(self) -> bool:
+        return self.function == POINT
+
+    @property
+    def coordinates(self) -> tuple[Expression, ...]:
+        """The expressions whose values are one number each: those of a point, else itself."""
+        return self.arguments if self.is_point else (self,)
 
     @property
     def width(self) -> int:
@@ -82,6 +91,8 @@ class Expression:
             return quote_column(self.arguments[0])
         if self.function == "number":
             return repr(self.arguments[0]).removesuffix(".0")
+        if self.is_point:
+            return ", ".join(map(str, self.arguments))
         if self.function in _RANKS:
             return f"I({_arithmetic(self)})"
         return f"{self.function}({', '.join(map(_arithmetic, self.arguments))})"
@@ -90,6 +101,11 @@ class Expression:
 def column(name: str) -> Expression:
     """The expression that is a raw column."""
     return Expression("column", (name,))
+
+
+def point(*coordinates: Expression) -> Expression:
+    """The expression that is a point of several coordinates; of one, that coordinate."""
+    return Expression(POINT, coordinates) if len(coordinates) > 1 else coordinates[0]
 
 
 def quote_column(name: str) -> str:
@@ -111,6 +127,8 @@ def _escape(letter: str) -> str:
     return letter if letter.isprintable() else letter.encode("unicode_escape").decode()
 
 
+# What the features of an isotropic smooth are together.
+POINT = "point"
 # Responses of several columns, which stand left of `~`, and how many columns each may have.
 RESPONSES = {"cbind": (2,), "Surv": (2, 3)}
 
@@ -259,8 +277,8 @@ def evaluate_expression(
         namespace: `numpy` or `keras.ops`.
 
     Returns:
-        `(n,)`, or `(n, degree)` for `poly`, `(n, width)` for a response of several columns. A column
-        taken as categories comes back as it is.
+        `(n,)`, or `(n, degree)` for `poly`, `(n, d)` for a point or a response of several columns. A
+        column taken as categories comes back as it is.
     """
     if expression.function == "column":
         return columns[expression.arguments[0]]
@@ -269,7 +287,7 @@ def evaluate_expression(
     values = [evaluate_expression(a, columns, namespace) for a in expression.arguments]
     if expression.is_category:
         return values[0]
-    if expression.function in RESPONSES:
+    if expression.is_point or expression.function in RESPONSES:
         return namespace.stack(values, axis=-1)
     compute = FUNCTIONS[expression.function].compute
     # keras.ops would give float32 for numbers alone; a plain float takes the precision of its column.

@@ -22,6 +22,7 @@ ROWS = 250
 RNG = np.random.default_rng(0)
 DATA = pd.DataFrame({"x": RNG.uniform(0, 3, ROWS), "z": RNG.uniform(size=ROWS)})
 DATA["skewed"] = np.exp(DATA.x)
+DATA["gap"] = np.where(DATA.x > 2.9, 30.0, DATA.x)
 DATA["g"] = RNG.choice(["a", "b", "c"], ROWS)
 ETA = np.tanh(3 * (DATA.x - 1.5)) + np.sin(5 * DATA.z)
 DATA["y"] = ETA + 0.5 * RNG.normal(size=ROWS)
@@ -311,6 +312,7 @@ def test_a_check_says_that_the_data_may_have_another_shape() -> None:
         ("s(x, atoms=[1], shape='increasing')", "`atoms` cannot stand beside `shape`"),
         ("s(x, bs='step', shape='convex')", "Steps cannot be 'convex'"),
         ("s(x, knots='quantile', shape='concave')", "shape='concave' needs even knots"),
+        ("s(gap, k=40, sp=0, shape='concave')", "some of its basis functions have no row"),
         ("s(x, by=g, shape='increasing')", "it cannot stand beside `by` or levels"),
         ("te(x, z, shape='increasing')", "Unknown argument `shape` of `te()`"),
         ("s(x, bs='mpi')", 'That is `s(x, shape="increasing")`.'),

@@ -83,9 +83,8 @@ def _sum_of(
         if uncertainty is not None:
             found, values = uncertainty.linear_rows(subset, own)
             inner = values.reshape(-1, *(shape[whole.index(v)] for v in subset))
-            wide = np.array([read(_on_grid(one, subset, whole, shape)) for one in inner])
             places.append(found)
-            rows.append(wide.reshape(len(found), -1))
+            rows += [read(_on_grid(one, subset, whole, shape)).reshape(1, -1) for one in inner]
     if uncertainty is None or _has_factors(parts, subsets):
         return read(fit), None
     variance = uncertainty.variance_of_rows(np.concatenate(places), np.concatenate(rows))

@@ -11,7 +11,14 @@ import pandas as pd
 from scipy import stats
 
 from ahofm_keras.decomposition.curves_by import curve_values, slope_values
-from ahofm_keras.decomposition.grids import make_axis, near_data, read_at, with_jumps
+from ahofm_keras.decomposition.grids import (
+    axes_of,
+    make_axis,
+    near_data,
+    read_at,
+    values_on,
+    with_jumps,
+)
 from ahofm_keras.decomposition.names import check_count, check_order, find_subset, name_parameter
 from ahofm_keras.decomposition.network_curves import network_curves
 from ahofm_keras.decomposition.parts import NOTHING, Parts
@@ -33,8 +40,8 @@ class Effect:
     """The part of the link that belongs to one subset of features and to no smaller one.
 
     Args:
-        label: e.g. `x1:x2`.
-        features: names.
+        label: e.g. `x1:x2`; of points `lon, lat`.
+        features: names of the axes; of points those of coordinates.
         grid: values of each feature, `(n_1,)`, ...
         fit: `(n_1, ..., n_d)`, in units of the link.
         se: standard errors, the same shape; None where the model has no posterior, or what is moved by
@@ -47,6 +54,7 @@ class Effect:
         atoms: of one feature, the effect at the values that have a function of their own, beside which
             an even grid stands; None where there are none.
         parameter: of the family, whose predictor it is a part of; None of a model with one predictor.
+        variables: names of the variables, where some are points, whose coordinates are `features`.
         by: the category that it is a curve per level of, or the number whose slope it is; else None.
     """
 
@@ -61,6 +69,7 @@ class Effect:
     purified: bool = False
     atoms: Effect | None = None
     parameter: str | None = None
+    variables: tuple[str, ...] = ()
     by: str | None = None
 
     @property
@@ -70,7 +79,13 @@ class Effect:
 
     @property
     def order(self) -> int:
+        """Number of axes."""
         return len(self.features)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What a title names: variables where some are points, else features."""
+        return self.variables or self.features
 
     def band(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends of the pointwise credible band."""
@@ -141,7 +156,7 @@ def effect(
         return _effect_by(parts, find_subset(parts, (*features, by)), points, at or {})
     subset = find_subset(parts, features)
     check_count("points", points, 2)
-    given = read_at(parts, subset, at or {})
+    given = read_at(parts, axes_of(parts, subset), at or {})
     purification = purify_parts(parts, data, wanted=subset) if purify else None
     maker = _Maker(parts, points, purification)
     return maker.make(subset, maker.share(subset), given)
@@ -203,25 +218,28 @@ def _effect_by(parts: Parts, subset: Subset, points: int | None, at: Mapping[str
     *others, by = subset
     own, is_category = tuple(others), parts.variables[by].is_category
     shown = subset if is_category else own
-    given = read_at(parts, shown, at)
-    count = points or _POINTS.get(len(own), _MANY_POINTS)
-    grid = tuple(
-        given[v] if v in given else make_axis(parts.variables[v], parts.margins.single[v], count)
-        for v in shown
+    axes = axes_of(parts, shown)
+    given = read_at(parts, axes, at)
+    count = points or _POINTS.get(len(axes) - is_category, _MANY_POINTS)
+    grid = tuple(given[axis.name] if axis.name in given else make_axis(axis, count) for axis in axes)
+    found = (curve_values if is_category else slope_values)(
+        parts, own, by, values_on(parts, shown, grid)
     )
-    values = (curve_values if is_category else slope_values)(parts, own, by, grid)
+    fit, errors = (None if part is None else part.reshape([*map(len, grid)]) for part in found)
+    assert fit is not None
     subsets = [own, subset] if is_category else [(by,), subset]
     share = sum(parts.variance(one) for one in subsets if parts.has(one))
-    variables = [parts.variables[v] for v in shown]
     return Effect(
         f"{parts.label(own)} by {parts.variables[by].label}",
-        tuple(variable.label for variable in variables),
+        tuple(axis.name for axis in axes),
         grid,
-        *values,
+        fit,
+        errors,
         float(over(np.array(share), parts.total_variance)),
-        near_data(parts, shown, grid),
-        tuple(variable.is_category for variable in variables),
+        near_data(parts, axes, grid),
+        tuple(axis.is_category for axis in axes),
         parameter=parts.parameter,
+        variables=tuple(parts.variables[v].label for v in shown) if len(axes) > len(shown) else (),
         by=parts.variables[by].label,
     )
 
@@ -254,7 +272,7 @@ class _Maker:
         self,
         subset: Subset,
         share: float,
-        at: Mapping[int, np.ndarray] | None = None,
+        at: Mapping[str, np.ndarray] | None = None,
         heaped: bool = False,
     ) -> Effect:
         """The effect of one subset, at given values of some variables, else on even grids.
@@ -262,35 +280,36 @@ class _Maker:
         Args:
             subset: of variables.
             share: of the variance.
-            at: values by variable.
+            at: values by name of the axis.
             heaped: whether these are its atoms.
         """
         parts, given = self.parts, at or {}
-        variables = [parts.variables[variable] for variable in subset]
-        points = self.points or _POINTS.get(len(subset), _MANY_POINTS)
+        axes = axes_of(parts, subset)
+        points = self.points or _POINTS.get(len(axes), _MANY_POINTS)
         grid = tuple(
-            given[v] if v in given else make_axis(parts.variables[v], parts.margins.single[v], points)
-            for v in subset
+            given[axis.name] if axis.name in given else make_axis(axis, points) for axis in axes
         )
-        if len(subset) == 1 and not given and not self.points:
-            grid = (with_jumps(grid[0], variables[0]),)
-        functions = [v.functions(values) for v, values in zip(variables, grid, strict=True)]
+        if len(axes) == 1 and not given and not self.points:
+            grid = (with_jumps(grid[0], axes[0].variable),)
+        shape, values = tuple(map(len, grid)), values_on(parts, subset, grid)
+        functions = [parts.variables[v].functions(own) for v, own in zip(subset, values, strict=True)]
         fit = parts.evaluate_grid(subset, functions)
         if self.purification is not None:
             fit = fit + self.purification.evaluate_grid(subset, functions)
         uncertainty = self.uncertainty
         return Effect(
             parts.label(subset),
-            tuple(variable.label for variable in variables),
+            tuple(axis.name for axis in axes),
             grid,
-            fit,
-            None if uncertainty is None else uncertainty.standard_errors(subset, grid),
+            fit.reshape(shape),
+            None if uncertainty is None else uncertainty.standard_errors(subset, values).reshape(shape),
             share,
-            near_data(parts, subset, grid),
-            tuple(variable.is_category for variable in variables),
+            near_data(parts, axes, grid),
+            tuple(axis.is_category for axis in axes),
             self.purification is not None,
             None if heaped else self._atoms(subset, share),
             parts.parameter,
+            tuple(parts.variables[v].label for v in subset) if len(axes) > len(subset) else (),
         )
 
     def networks(self) -> list[Effect]:
@@ -305,10 +324,10 @@ class _Maker:
 
     def _atoms(self, subset: Subset, share: float) -> Effect | None:
         """The effect of one variable at its atoms, if it has any."""
-        values = self.parts.variables[subset[0]].atoms
-        if len(subset) > 1 or not len(values):
+        variable = self.parts.variables[subset[0]]
+        if len(subset) > 1 or not len(variable.atoms):
             return None
-        return self.make(subset, share, {subset[0]: values}, heaped=True)
+        return self.make(subset, share, {variable.label: variable.atoms}, heaped=True)
 
     def share(self, subset: Subset) -> float:
         """Share of the variance that a subset has."""

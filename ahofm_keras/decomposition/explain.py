@@ -130,4 +130,6 @@ def _interaction_lines(
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, np.ndarray):  # a point
+        return ", ".join(map(_text, value))
     return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from numbers import Integral
 from typing import Any
 
@@ -21,7 +22,7 @@ def find_subset(parts: Parts, features: tuple[str, ...]) -> Subset:
         if not isinstance(name, str):
             raise DataError(f"Features are given by name. Received: {name!r}.")
     known = known_names(parts)
-    subset = tuple(known[part] for name in features for part in _split(name, known, parts))
+    subset = tuple(known[name] for name in _with_points(parts, features, known))
     if not subset:
         raise DataError(f"Name at least one feature. The model has: {_listed(_labels(parts))}.")
     listed = ", ".join(f"`{parts.variables[variable].label}`" for variable in subset)
@@ -39,6 +40,30 @@ def find_subset(parts: Parts, features: tuple[str, ...]) -> Subset:
     return subset
 
 
+def _with_points(parts: Parts, features: tuple[str, ...], known: Mapping[str, int]) -> list[str]:
+    """Names of variables; those of all coordinates of a point are that of the point.
+
+    Where the model has the coordinates as features of their own too, these are meant if some term holds
+    them together.
+    """
+    points = [variable for variable in parts.variables if variable.is_point]
+    coordinates = {name for variable in points for name in variable.coordinates}
+    names = [part for name in features for part in _split(name, {*known, *coordinates}, parts)]
+    for variable in points:
+        own = [name for name in names if name in variable.coordinates]
+        if set(own) < set(variable.coordinates):
+            continue
+        if set(own) <= set(known) and parts.has(tuple(known[name] for name in own)):
+            continue
+        place = names.index(own[0])
+        rest = [name for name in names if name not in own]
+        names = [*rest[:place], variable.label, *rest[place:]]
+    unknown = next((name for name in names if name not in known), None)
+    if unknown is not None:
+        raise unknown_feature(unknown, _labels(parts))
+    return names
+
+
 def known_names(parts: Parts) -> dict[str, int]:
     """Variables by label; also by the bare name of their column, categories as `C(name)`."""
     found = {}
@@ -50,7 +75,7 @@ def known_names(parts: Parts) -> dict[str, int]:
     return found | {variable.label: place for place, variable in enumerate(parts.variables)}
 
 
-def _split(name: str, known: dict[str, int], parts: Parts) -> list[str]:
+def _split(name: str, known: Collection[str], parts: Parts) -> list[str]:
     """The names of which a text is made: itself, or several with colons between them."""
     pieces = name.split(":")
     best: list[list[str] | None] = [[]]

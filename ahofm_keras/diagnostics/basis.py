@@ -141,6 +141,8 @@ def _find_uses(model: AdditiveModel) -> list[_Use]:
             edf = max(_degrees_of_freedom(model, term, place) for term in terms)
             largest, distinct = len(feature.eigenvalues) - feature.atoms, feature.distinct
             surfaces = () if variable.is_category else _surfaces(terms, variables)
+            if variable.is_point and not surfaces:
+                surfaces = ((variable,),)
             size = feature.basis.splines
             chosen = by_fit and not any(_is_fixed(model, term) for term in terms)
             shape = next(filter(None, (_shape(model, term) for term in terms)), "")

@@ -208,24 +208,26 @@ def rows_outside(model: AdditiveModel, rows: CheckedRows) -> dict[str, int]:
     found = {}
     assert model.design.margins is not None
     for variable, margin in zip(model.design.variables(), model.design.margins.single, strict=True):
-        ends = _known_range(variable, margin)
-        if ends is not None:
-            values = np.asarray(evaluate_expression(variable.expression, rows.columns))
-            count = int(np.sum((values < ends[0]) | (values > ends[1])))
-            if count:
-                found[variable.label] = count
+        known = variable.expression.coordinates
+        for coordinate, name in enumerate(variable.coordinates):
+            ends = _known_range(variable, margin, coordinate)
+            if ends is not None:
+                values = np.asarray(evaluate_expression(known[coordinate], rows.columns))
+                count = int(np.sum((values < ends[0]) | (values > ends[1])))
+                if count:
+                    found[name] = count
     return found
 
 
-def _known_range(variable: Variable, margin: Margin) -> tuple[float, float] | None:
+def _known_range(variable: Variable, margin: Margin, coordinate: int) -> tuple[float, float] | None:
     """The ends of its knots, which may be given, or of the training rows; none of a circle."""
     bases = [feature.basis for feature in variable.features]
     if variable.is_category or (not variable.products and all(basis.period for basis in bases)):
         return None
-    lines = [basis.axis for basis in bases if basis.kind == "ps"]
-    if variable.products or not lines:
-        return margin.low, margin.high
-    return max(axis[0] for axis in lines), min(axis[-1] for axis in lines)
+    ends = [basis.ends[coordinate] for basis in bases if basis.ends]
+    if variable.products or not ends:
+        return margin.axes[coordinate].low, margin.axes[coordinate].high
+    return max(low for low, _ in ends), min(high for _, high in ends)
 
 
 def _find_rows(

@@ -136,10 +136,14 @@ def _features(model: AdditiveModel, rows: CheckedRows) -> Iterator[tuple[str, np
             if len(levels) > 3 * BINS or rare.all():
                 continue
             groups = np.unique(np.where(rare[groups], len(levels), groups), return_inverse=True)[1]
-        else:
-            groups = even_groups(values)
-        if groups.max():
-            yield f"`{variable.label}`", values, groups
+            if groups.max():
+                yield f"`{variable.label}`", values, groups
+            continue
+        columns = values.T if variable.is_point else values[None]
+        for name, own in zip(variable.coordinates, columns, strict=True):
+            groups = even_groups(own)
+            if groups.max():
+                yield f"`{name}`", own, groups
 
 
 def _spread(own: Condition) -> float:

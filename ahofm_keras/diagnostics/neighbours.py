@@ -25,6 +25,9 @@ def find_neighbours(variables: Sequence[Variable], columns: dict[str, np.ndarray
         values = np.asarray(evaluate_expression(variable.expression, columns))
         if variable.is_category:
             places.append(_APART * locate_levels(variable.levels, values))
+        elif variable.is_point:  # distances are what its smooth knows
+            spread = np.sqrt(values.var(axis=0).sum())
+            places += list((values / spread).T)
         else:
             places.append(rankdata(values) / len(values))
     points = np.stack(places, axis=1)

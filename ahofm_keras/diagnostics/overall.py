@@ -200,10 +200,12 @@ def _feature_lines(model: AdditiveModel, rows: CheckedRows, residuals: np.ndarra
     """Whether the residuals' spread changes along the feature where it does so most."""
     size, found = np.abs(residuals), {}
     for variable in model.design.variables():
-        if not variable.is_category:
-            values = np.asarray(evaluate_expression(variable.expression, rows.columns))
+        if variable.is_category:
+            continue
+        for name, own in zip(variable.coordinates, variable.expression.coordinates, strict=True):
+            values = np.asarray(evaluate_expression(own, rows.columns))
             if np.ptp(values) > 0 and np.ptp(size) > 0:
-                found[variable.label] = float(stats.spearmanr(values, size).statistic)
+                found[name] = float(stats.spearmanr(values, size).statistic)
     if len(size) < 10 or not found:
         return
     label = max(found, key=lambda name: abs(found[name]))

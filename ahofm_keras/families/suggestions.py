@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+# Of the rows, and times as many as have the next value: a value that stands apart.
+_REPEATED = 0.1
+_BESIDE = 3
+
 
 def suggest_family(y: np.ndarray, binary: bool = False) -> str:
     """A sentence on the family whose support holds all values, after a space; or nothing.
@@ -27,6 +31,20 @@ def suggest_family(y: np.ndarray, binary: bool = False) -> str:
     if low >= 0 and high <= 1 and not whole:
         return _of_shares(y, low, high)
     return _of_numbers(low, whole)
+
+
+def repeated_value(y: np.ndarray) -> tuple[float, int] | None:
+    """A value that many rows share while others differ, and how many do; None where there is none.
+
+    Example:
+        >>> repeated_value(np.array([0.0, 0.0, 1.3, 0.0, 2.2]))
+        (0.0, 3)
+    """
+    values, counts = np.unique(y, return_counts=True)
+    others, most = np.sort(counts)[:-1], int(counts.max())
+    if most < _REPEATED * len(y) or (len(others) and most < _BESIDE * others[-1]):
+        return None
+    return float(values[np.argmax(counts)]), most
 
 
 def _of_shares(y: np.ndarray, low: float, high: float) -> str:

@@ -9,10 +9,12 @@ from typing import Any
 from ahofm_keras.formula.expressions import ExpressionReader
 from ahofm_keras.formula.foreign_syntax import ARGUMENTS, TERMS, hint, hint_for_value
 from ahofm_keras.formula.options import (
+    DISTANCES,
     TERM_CALLS,
     OptionError,
     TermCall,
     column_option,
+    distance_form,
     feature_name,
     list_features,
 )
@@ -44,12 +46,14 @@ class _CallReader:
         features = tuple(self._feature(argument) for argument in self.node.args)
         self._check_features(features)
         options = {**self._options(), **self.call.fixed}
-        self._check_keys([feature_name(feature) for feature in features])
-        if self.call.finish is not None:
-            try:
+        try:
+            if self.call.join is not None:
+                features = self.call.join(self.name, features, options)
+            self._check_keys([feature_name(feature) for feature in features])
+            if self.call.finish is not None:
                 options = self.call.finish(self.name, features, options)
-            except OptionError as error:
-                raise self.error(str(error), self.node) from None
+        except OptionError as error:
+            raise self.error(str(error), self.node) from None
         snippet = self.reader.snippet
         return TermSpec(self.call.kind, features, options, self.name, snippet.source, snippet.span)
 
@@ -67,7 +71,7 @@ class _CallReader:
         if len(features) < least or (most is not None and len(features) > most):
             wanted = f"{least} or {most}" if most == least + 1 else f"at least {least}"
             wanted = f"{least}" if least == most else wanted
-            plural = "feature" if wanted == "1" else "features"
+            plural = "feature" if least == 1 and most in (1, None) else "features"
             message = f"`{self.name}()` takes {wanted} {plural}, received {len(features)}."
             message += self.call.hint if features else ""
             raise self.error(message, self.node)
@@ -95,7 +99,10 @@ class _CallReader:
         if self.call.options[option] is column_option:
             return self._feature(keyword.value)
         value = self._literal(keyword.value)
-        expected = self.call.options[option](value)
+        check = self.call.options[option]
+        if option == "m" and self._distances() is not None:
+            check = distance_form(str(self._distances()))
+        expected = check(value)
         if expected:
             raise self.error(
                 f"`{option}` of `{self.name}()` must be {expected}.{hint_for_value(option, value)}\n"
@@ -103,6 +110,12 @@ class _CallReader:
                 keyword,
             )
         return value
+
+    def _distances(self) -> str | None:
+        """Which functions of distances a smooth has, None where it has others."""
+        given = [keyword.value for keyword in self.node.keywords if keyword.arg == "bs"]
+        bs = self._literal(given[0]) if given else "tp" if len(self.node.args) > 1 else None
+        return bs if self.call.kind == "s" and bs in DISTANCES else None
 
     def _literal(self, node: ast.AST) -> Any:
         """The value of a keyword argument: a literal, or the name of a column as text."""

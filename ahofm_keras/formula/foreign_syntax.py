@@ -27,7 +27,7 @@ _SHAPES = {
 }
 BASES = {
     "cc": 'A cyclic spline is bs="cp".',
-    **dict.fromkeys(("ad", "bs", "cr", "cs", "ds", "gp", "tp", "ts"), _LEFT_OUT),
+    **dict.fromkeys(("ad", "bs", "cr", "cs", "ts"), _LEFT_OUT),
     **{name: f'That is `s(x, shape="{shape}")`.' for name, shape in _SHAPES.items()},
 }
 SIGNS = {

@@ -20,12 +20,16 @@ from ahofm_keras.formula.margins import (
     said_of_margin,
 )
 from ahofm_keras.shapes import SHAPES, is_bent
-from ahofm_keras.transforms import Expression
+from ahofm_keras.transforms import Expression, point
 
 # Values of a feature that get a function of their own, at most.
 MOST_ATOMS = 100
 KNOTS = ("adaptive", "even", "quantile")
-BASES = ("ps", "cp", "re", "step")
+# Functions of distances, of one feature or the coordinates of a point.
+DISTANCES = ("tp", "ds", "gp")
+# Of one feature along its axis, or of its levels: what the factors of `ahofm()` are made of too.
+AXIS_BASES = ("ps", "cp", "re", "step")
+BASES = (*AXIS_BASES, "mrf", *DISTANCES)
 # Of a number and a category: a curve per level, shrunk as a random effect; deviations from a main curve.
 CURVE_BASES = ("fs", "sz")
 # Bases of two features of which one may be a category.
@@ -41,6 +45,7 @@ AUTO = "auto"
 # surface can hardly be read, and sums over all subsets of them take long.
 _USUAL_ORDER = 3
 _HIGHEST_ORDER = 4
+_HIGHEST_DERIVATIVE = 5
 
 Check = Callable[[Any], str | None]
 Options = dict[str, Any]
@@ -62,6 +67,8 @@ class TermCall:
         finish: `(name, features, options) -> options` as the term wants to have them; raises an
             `OptionError` where they do not go together.
         hint: what a user may have meant who gave another number of features.
+        join: `(name, features, options) -> features` of the term, where several that are written are
+            the coordinates of one point; raises an `OptionError` where they cannot be.
         columns: whether a feature may have several columns, such as `poly(x, 3)`.
         each: whether a `.` among the features stands for one call per column, and not for all of them.
         takes_arrays: whether rows of its features may be arrays, such as images.
@@ -73,6 +80,7 @@ class TermCall:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     finish: Callable[[str, tuple[Expression, ...], Options], Options] | None = None
     hint: str = ""
+    join: Callable[[str, tuple[Expression, ...], Options], tuple[Expression, ...]] | None = None
     columns: bool = False
     each: bool = False
     takes_arrays: bool = False
@@ -211,6 +219,35 @@ def _degree_and_difference(value: Any) -> str | None:
     return None if right else "a degree from 0 to 3 and an order of differences from 1 to 3, e.g. (1, 1)"
 
 
+def distance_form(bs: str) -> Check:
+    """Check of what `m` says of functions of distances."""
+    return {"tp": _order, "ds": _order_and_power, "gp": _correlation}[bs]
+
+
+def _order(value: Any) -> str | None:
+    right = _whole(1)(value) is None and value <= _HIGHEST_DERIVATIVE
+    return None if right else f"the order of derivatives, a whole number from 1 to {_HIGHEST_DERIVATIVE}"
+
+
+def _order_and_power(value: Any) -> str | None:
+    right = isinstance(value, tuple) and len(value) == 2 and all(map(_is_finite, value))
+    right = right and _order(value[0]) is None and float(2 * value[1]).is_integer()
+    return None if right else "the order of derivatives and a multiple of 0.5, e.g. (1, 0.5)"
+
+
+def _correlation(value: Any) -> str | None:
+    values = value if isinstance(value, tuple) else (value,)
+    right = 1 <= len(values) <= 3 and all(map(_is_finite, values))
+    right = right and isinstance(values[0], int) and 1 <= abs(values[0]) <= 5
+    right = right and values[1:2] >= (0,) * len(values[1:2]) and all(0 < own <= 2 for own in values[2:])
+    if right:
+        return None
+    return (
+        "the number of a correlation function, 1 to 5 (negative: no plane beside it), its range, and of "
+        "2 the power, above 0 and at most 2, e.g. (2, 0.5, 1)"
+    )
+
+
 def _or_margins(each: Check, may_miss: bool = True) -> Check:
     """A value for all margins, a tuple with one per margin (None: as if not given), or a dict."""
 
@@ -247,6 +284,12 @@ def _orders(value: Any) -> str | None:
     return None if right else "a tuple of different whole numbers of at least 2, e.g. (2, 3)"
 
 
+def _dimensions(value: Any) -> str | None:
+    values = value if isinstance(value, tuple) else ()
+    right = len(values) > 1 and all(_whole(1)(own) is None for own in values)
+    return None if right else "the number of features of each margin, e.g. (2, 1)"
+
+
 def _groups(value: Any) -> str | None:
     """Names of features in groups."""
     right = isinstance(value, tuple) and bool(value)
@@ -264,7 +307,7 @@ _AFM = {
     "F": _RANK,
     "df": _or_dict(_or_tuple(_number(0, strictly=True))),
     "k": _or_dict(_whole(2)),
-    "bs": _or_dict(_one_of(*BASES)),
+    "bs": _or_dict(_one_of(*AXIS_BASES)),
     "knots": _or_dict(_knots),
     "m": _or_dict(_degree_and_difference),
     "atoms": _or_dict(_atoms),
@@ -274,6 +317,7 @@ _AFM = {
 _FM = {"F": _RANK, "sp": _number(0, strictly=False), "main": _TRUTH}
 _ORDERS = {"D": _or_auto(_whole(2)), "orders": _orders}
 _TENSOR = {
+    "d": _dimensions,
     "k": _or_margins(_whole(2)),
     "df": _or_margins(_number(0, strictly=True)),
     "bs": _or_margins(_one_of(*BASES, LINEAR)),
@@ -297,13 +341,19 @@ def _has_no_atoms(options: Mapping[str, Any]) -> bool:
 
 def check_basis(feature: Expression, options: Mapping[str, Any]) -> None:
     """Raise where options ask for knots of a category, or for another basis than that of its levels."""
-    if feature.is_category and options.get("bs", "re") != "re":
-        raise OptionError(f'`{feature}` is a category: leave out `bs`, or use bs="re".')
+    bs = options.get("bs")
+    if feature.is_category and bs not in (None, "re", "mrf"):
+        raise OptionError(f'`{feature}` is a category: leave out `bs`, or use bs="re" or "mrf".')
+    if feature.is_point or bs in DISTANCES:
+        unused = [option for option in KNOT_OPTIONS if option in options and option not in ("k", "m")]
+        if unused:
+            raise OptionError(f"`{unused[0]}` has no meaning for functions of distances.")
+        return
     if _has_no_atoms(options) and options.get("atoms") not in (None, False, "auto"):
         raise OptionError("`atoms` cannot stand beside a circle or steps.")
     unused = [option for option in KNOT_OPTIONS if option in options]
-    if unused and options.get("bs") in ("re", LINEAR):
-        raise OptionError(f'`{unused[0]}` has no meaning with bs="{options["bs"]}".')
+    if unused and bs in ("re", "mrf", LINEAR):
+        raise OptionError(f'`{unused[0]}` has no meaning with bs="{bs}".')
     if unused and feature.is_category:
         raise OptionError(f"`{unused[0]}` has no meaning for the category `{feature}`.")
     if "m" not in options:
@@ -339,7 +389,9 @@ def _finish_smooth(name: str, features: tuple[Expression, ...], options: Options
         if own in options and ("by" in options or len(features) == 2):
             raise OptionError(f"`{own}` is that of one function: it cannot stand beside `by` or levels.")
     check_basis(features[0], {k: v for k, v in options.items() if k != "bs" or v not in CURVE_BASES})
-    if "pc" in options and (features[0].is_category or options.get("bs") == "re"):
+    if "pc" in options and (features[0].is_point or options.get("bs") in DISTANCES):
+        raise OptionError("`pc` has no meaning for functions of distances.")
+    if "pc" in options and (features[0].is_category or options.get("bs") in ("re", "mrf")):
         raise OptionError(f"`pc` has no meaning for the levels of `{features[0]}`: they have no axis.")
     return _with_shape(features[0], options) if "shape" in options else options
 
@@ -347,7 +399,9 @@ def _finish_smooth(name: str, features: tuple[Expression, ...], options: Options
 def _with_shape(feature: Expression, options: Options) -> Options:
     """The options of a smooth of a given shape, with what the shape asks of its basis."""
     shape, kind = options["shape"], options.get("bs", "ps")
-    if feature.is_category or kind == "re":
+    if feature.is_point or kind in DISTANCES:
+        raise OptionError("`shape` has no meaning for functions of distances: they have no direction.")
+    if feature.is_category or kind in ("re", "mrf"):
         raise OptionError(f"`shape` has no meaning for the levels of `{feature}`: they have no order.")
     if kind == "cp":
         raise OptionError('`shape` cannot stand beside bs="cp": a circle ends where it began.')
@@ -366,6 +420,52 @@ def _with_shape(feature: Expression, options: Options) -> Options:
     return {"knots": "even", **options}
 
 
+def _join_smooth(
+    name: str, features: tuple[Expression, ...], options: Options
+) -> tuple[Expression, ...]:
+    """Several features of a smooth are the coordinates of one point, or a number and a category."""
+    if len(features) == 1 or options.get("bs") in FACTOR_BASES:
+        return features
+    return (_join(name, features, options.get("bs")),)
+
+
+def _join(name: str, features: tuple[Expression, ...], bs: str | None) -> Expression:
+    listed = ", ".join(map(str, features))
+    category = next((feature for feature in features if feature.is_category), None)
+    if category is not None:
+        raise OptionError(
+            f"`{category}` is a category and cannot be a coordinate. A curve for each level is "
+            f'`s({listed}, bs="fs")`.'
+        )
+    if bs not in (None, *DISTANCES):
+        raise OptionError(
+            f'bs="{bs}" is of one feature; of several, `{name}()` is of distances between points, with '
+            f'bs="tp", "ds" or "gp". A product of such bases is `te({listed})`.'
+        )
+    return point(*features)
+
+
+def _join_tensor(
+    name: str, features: tuple[Expression, ...], options: Options
+) -> tuple[Expression, ...]:
+    """The features of each margin, so many as `d` says."""
+    sizes = options.pop("d", None) or (1,) * len(features)
+    if sum(sizes) != len(features):
+        raise OptionError(
+            f"`d` of `{name}()` says that there are {sum(sizes)} features, but there are "
+            f"{len(features)}: {list_features([str(feature) for feature in features])}."
+        )
+    joined: list[Expression] = []
+    start = 0
+    for margin, size in enumerate(sizes):
+        own = features[start : start + size]
+        bs = options.get("bs")
+        bs = bs[margin] if isinstance(bs, tuple) and len(bs) == len(sizes) else None
+        joined.append(_join(name, own, bs) if size > 1 else own[0])
+        start += size
+    return tuple(joined)
+
+
 def _check_factor_smooth(name: str, features: tuple[Expression, ...], options: Options) -> None:
     """Raise where a smooth of a number and a category, or random slopes, are not asked for rightly."""
     bs = options.get("bs")
@@ -376,7 +476,7 @@ def _check_factor_smooth(name: str, features: tuple[Expression, ...], options: O
                 f'"re".{_SURFACES}'
             )
         raise OptionError(f'bs="{bs}" is that of a number and a category: `s(x, g, bs="{bs}")`.')
-    unused = [option for option in ("by", "reference", "atoms") if option in options]
+    unused = [option for option in ("by", "reference", "atoms", "pc") if option in options]
     if unused:
         raise OptionError(f'`{unused[0]}` has no meaning with bs="{bs}".')
     if isinstance(options.get("sp"), tuple) and bs != "fs":
@@ -454,7 +554,7 @@ _ONE_FEATURE = " A smooth of one feature is written `s(x)`."
 TERM_CALLS: dict[str, TermCall] = {
     "s": TermCall(
         "s",
-        (1, 2),
+        (1, None),
         {
             "k": _whole(2),
             "df": _number(0, strictly=True),
@@ -469,10 +569,13 @@ TERM_CALLS: dict[str, TermCall] = {
         },
         finish=_finish_smooth,
         hint=_SURFACES,
+        join=_join_smooth,
         each=True,
     ),
-    "te": TermCall("te", (2, None), _TENSOR, {"pure": False}, _finish_tensor, _ONE_FEATURE),
-    "ti": TermCall("te", (2, None), _TENSOR, {"pure": True}, _finish_tensor, _ONE_FEATURE),
+    "te": TermCall(
+        "te", (2, None), _TENSOR, {"pure": False}, _finish_tensor, _ONE_FEATURE, _join_tensor
+    ),
+    "ti": TermCall("te", (2, None), _TENSOR, {"pure": True}, _finish_tensor, _ONE_FEATURE, _join_tensor),
     "ahofm": TermCall("ahofm", (2, None), {**_ORDERS, **_AFM}, {}, _finish_interaction),
     "afm": TermCall("ahofm", (2, None), _AFM, {"D": 2}, _finish_interaction),
     "hofm": TermCall("hofm", (2, None), {**_ORDERS, **_FM}, {}, _finish_interaction),

@@ -8,6 +8,7 @@ from ahofm_keras.layers.linear import Linear
 from ahofm_keras.layers.network import BlockColumns, NetInput, OrthogonalComplement
 from ahofm_keras.layers.posterior import Posterior
 from ahofm_keras.layers.predictor import ClassLabel, MeanResponse, Predictor, Response
+from ahofm_keras.layers.radial import RadialExpansion
 from ahofm_keras.layers.scaled import Scaled
 from ahofm_keras.layers.shaped import ShapedSmooth
 from ahofm_keras.layers.smooth import Smooth
@@ -28,6 +29,7 @@ __all__ = [
     "Positions",
     "Posterior",
     "Predictor",
+    "RadialExpansion",
     "RangeLimit",
     "Response",
     "Scaled",

@@ -12,7 +12,8 @@ from keras import ops
 from ahofm_keras.bases import evaluate_cells
 
 Array = Any
-# Which functions are not zero, and their values there, of the same shape `(..., W, n)`.
+# Which functions are not zero, and their values there, of the same shape `(..., W, n)`. Where all M are,
+# in their order, `(..., 1, n)` is the first, and the values are `(..., M, n)`.
 Functions = tuple[Array, Array]
 
 
@@ -121,19 +122,28 @@ def combine(own: Functions, table: Array) -> Array:
         `(..., n)` or `(..., n, F)`.
     """
     functions, values = own
+    if are_all(own):
+        columns = ops.swapaxes(values, -1, -2)
+        return ops.matmul(columns, ops.cast(table, values.dtype))
     axis = len(values.shape) - 2
     if len(table.shape) > 1:
         values = values[..., None]
     return ops.sum(ops.take(table, functions, axis=0) * values, axis=axis)
 
 
+def are_all(own: Functions) -> bool:
+    """Whether all functions of a basis are given, and not the few that are not zero."""
+    functions, values = own
+    return functions.shape[-2] == 1 < values.shape[-2]
+
+
 def with_constant(own: Functions) -> Functions:
     """The constant as the first function, before those `(W, n)` of a margin: `(1 + W, n)`."""
     functions, values = own
-    return (
-        ops.concatenate([ops.zeros_like(functions[:1]), functions + 1], axis=0),
-        ops.concatenate([ops.ones_like(values[:1]), values], axis=0),
-    )
+    further = ops.concatenate([ops.ones_like(values[:1]), values], axis=0)
+    if are_all(own):
+        return functions, further
+    return ops.concatenate([ops.zeros_like(functions[:1]), functions + 1], axis=0), further
 
 
 def all_functions(own: Functions, size: int) -> Array:
@@ -141,4 +151,4 @@ def all_functions(own: Functions, size: int) -> Array:
 
     For terms of one's own that are no sum over functions; others read a table by `combine`.
     """
-    return ops.transpose(combine(own, ops.cast(np.eye(size), own[1].dtype)))
+    return own[1] if are_all(own) else ops.transpose(combine(own, ops.cast(np.eye(size), own[1].dtype)))

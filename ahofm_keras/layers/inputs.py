@@ -86,7 +86,7 @@ class Positions(RawColumns):
         columns: dict of raw columns, each `(n,)`.
 
     Returns:
-        `(n, P)`, a column per feature.
+        `(n, P)`, a column per feature, of points one per coordinate.
     """
 
     def __init__(self, features: Any, **kwargs: Any) -> None:
@@ -99,14 +99,15 @@ class Positions(RawColumns):
         places = []
         for place, (expression, basis) in enumerate(self.features):
             values = evaluate_expression(expression, columns, namespace)
-            if basis.kind == "re":
-                places.append(self._level_index(str(place), basis.levels, values, namespace))
+            if basis.levels:
+                found = self._level_index(str(place), basis.levels, values, namespace)
             else:
-                places.append(locate(basis, values, namespace))
-        return namespace.stack(places, axis=1)
+                found = locate(basis, values, namespace)
+            places.append(namespace.reshape(found, (-1, basis.dimension)))
+        return namespace.concatenate(places, axis=1)
 
     def compute_output_shape(self, columns_shape: Any) -> tuple[int | None, int]:
-        return (_batch(columns_shape), len(self.features))
+        return (_batch(columns_shape), sum(basis.dimension for _, basis in self.features))
 
     def get_config(self) -> dict[str, Any]:
         features = [[expression.to_json(), basis.to_json()] for expression, basis in self.features]

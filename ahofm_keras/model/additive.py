@@ -55,6 +55,8 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
         seed: of the factors' start, the validation split and the shuffling.
         starts: for the average of how many fits there is room; `"auto"` for as many as `fit` takes by
             default with as many rows as `data` has.
+        neighbours: for `s(region, bs="mrf")`: by the name of the column a dict from region to its
+            neighbours, `{"region": {"a": ["b"], "b": ["a"]}}`, or regions as GeoJSON.
         nets: Keras networks that terms `deep(x1, x2, net="name")` name. A model has a copy of each, per
             term, which starts from its weights.
         state: what was learned, as JSON; given instead of `data` when a saved model is loaded.
@@ -84,16 +86,17 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
         extrapolation: str = "clip",
         seed: int = 0,
         starts: Any = AUTO,
+        neighbours: Mapping[str, Any] | None = None,
         nets: Mapping[str, Any] | None = None,
         state: Mapping[str, Any] | None = None,
         name: str = "additive_model",
         **kwargs: Any,
     ) -> None:
-        check_construction(formula, data, family, df_kind, extrapolation, seed, kwargs)
+        check_construction(formula, data, family, df_kind, extrapolation, seed, neighbours, kwargs)
         family = get_family(family)
         networks = read_networks(nets)
         if state is None:
-            state = learn_state(formula, data, family, df_kind, extrapolation, networks)
+            state = learn_state(formula, data, family, df_kind, extrapolation, neighbours, networks)
         family = get_family(state.get("family", family))
         design = Design.from_json(state["design"])
         room = make_room(design, state.get("starts", starts))

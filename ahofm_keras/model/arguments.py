@@ -19,7 +19,7 @@ from ahofm_keras.penalties import DF_KINDS
 # Those of `AdditiveModel` beside formula and data.
 _OF_KERAS = ("trainable", "dtype")
 MODEL_ARGUMENTS = (
-    "family", "df_kind", "extrapolation", "seed", "starts", "nets", "name", *_OF_KERAS,
+    "family", "df_kind", "extrapolation", "seed", "starts", "neighbours", "nets", "name", *_OF_KERAS,
 )  # fmt: skip
 
 
@@ -58,6 +58,7 @@ def check_construction(
     df_kind: Any,
     extrapolation: Any,
     seed: Any,
+    neighbours: Any,
     others: Mapping[str, Any],
 ) -> None:
     """The arguments of `AdditiveModel`, where they are described; others are those of a Keras layer."""
@@ -66,6 +67,11 @@ def check_construction(
     check_choice("df_kind", df_kind, DF_KINDS)
     check_choice("extrapolation", extrapolation, EXTRAPOLATIONS)
     check_given(0, seed=seed)
+    if neighbours is not None and not isinstance(neighbours, Mapping):
+        raise DataError(
+            "`neighbours` must be a dict from the name of a column to the neighbours of its regions. "
+            f"Received: {type_name(neighbours)}."
+        )
     known = ("formula", "data", *MODEL_ARGUMENTS)
     unknown = {key: value for key, value in others.items() if key not in _OF_KERAS}
     check_unknown(unknown, [name for name in known if name not in _OF_KERAS], "AdditiveModel()")

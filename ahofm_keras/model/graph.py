@@ -23,6 +23,7 @@ from ahofm_keras.layers import (
     Positions,
     Posterior,
     Predictor,
+    RadialExpansion,
     RangeLimit,
     Response,
 )
@@ -256,35 +257,40 @@ def _expand_bases(
     layer = Positions(pairs, name=free("positions"))
     places = layer(used)
     encoders["positions"] = layer, places
-    groups: dict[tuple[int | None, bool], list[int]] = {}
+    groups: dict[tuple[Any, ...], list[int]] = {}
     for position, feature in enumerate(design.features):
-        groups.setdefault(_group(feature), []).append(position)
+        groups.setdefault(_group(feature, position), []).append(position)
     tensors: list[Functions] = []
     where: dict[int, tuple[int, int]] = {}
-    for group, (key, members) in enumerate(groups.items()):
-        tensors.append(_expansion(key, members, design, free)(places))
+    for group, members in enumerate(groups.values()):
+        tensors.append(_expansion(members, design, free)(places))
         where |= {position: (group, within) for within, position in enumerate(members)}
     return Bases(tensors, where)
 
 
-def _group(feature: Feature) -> tuple[int | None, bool]:
-    """Features of one degree and shape of axis are expanded together."""
-    degree = None if feature.basis.kind == "linear" else feature.basis.degree
-    return degree, feature.basis.kind == "cp"
+def _group(feature: Feature, position: int) -> tuple[Any, ...]:
+    """Features of one degree and shape of axis are expanded together; those of points each alone."""
+    basis = feature.basis
+    if basis.radial is not None:
+        return (position, basis.kind)
+    return None if basis.kind == "linear" else basis.degree, basis.kind == "cp"
 
 
-def _expansion(
-    key: tuple[int | None, bool], members: list[int], design: Design, free: Naming
-) -> BasisExpansion:
-    degree, cyclic = key
+def _expansion(members: list[int], design: Design, free: Naming) -> BasisExpansion | RadialExpansion:
     bases = [design.features[position].basis for position in members]
+    columns = [design.place_columns[position].start for position in members]
+    first = bases[0]
+    if first.radial is not None:
+        return RadialExpansion(columns[0], first.radial, name=free(f"basis_distances_{members[0]}"))
+    degree = None if first.kind == "linear" else first.degree
     kind = "levels" if degree == 0 else "columns" if degree is None else f"splines_{degree}"
+    cyclic = first.kind == "cp"
     return BasisExpansion(
-        members,
+        columns,
         [basis.size for basis in bases],
         degree,
         cyclic,
-        bases[0].is_straight_beyond,
+        first.is_straight_beyond,
         [len(basis.atoms) for basis in bases],
         name=free(f"basis_{'cyclic_' if cyclic else ''}{kind}"),
     )

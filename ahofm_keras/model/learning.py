@@ -22,6 +22,7 @@ from ahofm_keras.data import (
 )
 from ahofm_keras.errors import DataError, warn
 from ahofm_keras.families import Family
+from ahofm_keras.families.suggestions import repeated_value
 from ahofm_keras.formula import Formula
 from ahofm_keras.model.formulas import check_form, find_response, read_formulas
 from ahofm_keras.model.reading import learn_response, read_response_columns, response_values
@@ -42,6 +43,7 @@ def learn_state(
     family: Family,
     df_kind: str,
     extrapolation: str,
+    neighbours: Mapping[str, Any] | None = None,
     networks: Mapping[str, Network] | None = None,
 ) -> dict[str, Any]:
     """Everything that the training data teaches.
@@ -52,6 +54,7 @@ def learn_state(
         family: of the response.
         df_kind: definition of degrees of freedom.
         extrapolation: outside the training range.
+        neighbours: of regions, by the name of their column.
         networks: that terms may be, by name.
 
     Returns:
@@ -78,6 +81,7 @@ def learn_state(
             raise DataError(f"The response has {len(y)} values, the data {rows} rows.")
         for own in {formula.text: formula for formula in formulas.values()}.values():
             warn_of_response(own, data, response, y, family)
+        warn_of_repeats(formulas, response, y, family)
     single = [name for name in columns if kinds[name] != ARRAY]
     levels, ordered = read_levels(data, single), ordered_columns(data, single)
     for own in formulas.values():
@@ -88,7 +92,7 @@ def learn_state(
     with threadpool_limits(1, "blas"):
         design = fit_terms(
             formulas, columns, kinds, levels=levels, ordered=ordered, df_kind=df_kind,
-            extrapolation=extrapolation, networks=networks,
+            extrapolation=extrapolation, neighbours=neighbours, networks=networks,
         )  # fmt: skip
     _check_used(networks or {}, formulas)
     offset = design.first.offset(columns) if design.first.offsets else 0.0
@@ -172,6 +176,27 @@ def warn_of_response(
     if set(response.columns()) <= set(column_names(data)) and not family.labelled:
         responses |= read_response_columns(data, response)
     _warn_of_copies(formula, columns, responses)
+
+
+def warn_of_repeats(
+    formulas: Mapping[str, Formula], response: Expression, y: np.ndarray, family: Family
+) -> None:
+    """Of a value that many rows share, which a spread with effects can follow until it is nothing."""
+    others = list(formulas)[1:]
+    spread = any(term.kind != "offset" for name in others for term in formulas[name].terms)
+    if not spread or family.discrete or family.labelled or family.is_loss or y.ndim > 1:
+        return
+    found = None if np.isin(family.bounds, y).any() else repeated_value(y)
+    if found is None:
+        return
+    value, rows = found
+    tweedie = '`family="tweedie"` has a probability of 0; ' if value == 0 and y.min() == 0 else ""
+    warn(
+        f"The response `{response}` is {value:g} exactly in {rows:,} of {len(y):,} rows. Where that is "
+        f"likely, a {others[0]} with features can fall to nothing, and the likelihood then has no "
+        f"maximum. {tweedie}or model whether it is {value:g} apart from the rest, or leave the features "
+        f"of `{others[0]}` out."
+    )
 
 
 def _feature_columns(formula: Formula) -> list[str]:

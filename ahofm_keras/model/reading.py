@@ -64,7 +64,7 @@ def _evaluate(expression: Expression, columns: Mapping[str, np.ndarray]) -> np.n
 def _report_unseen_levels(design: Design, columns: Columns) -> None:
     levels: dict[Expression, tuple[Any, ...]] = {}
     for feature in design.features:
-        if feature.basis.kind == "re":
+        if feature.basis.levels:
             levels[feature.expression] = feature.basis.levels
     for term in design.terms:
         levels |= {f.expression: f.levels for f in term.raw_factors if f.levels}
@@ -106,15 +106,15 @@ def _plain(value: Any) -> Any:
 def _report_outside(design: Design, columns: Columns, extrapolation: str) -> None:
     notes: dict[Expression, str] = {}
     for feature in design.features:
-        if feature.basis.kind != "ps":
-            continue
-        values = _evaluate(feature.expression, columns)
-        low, high = feature.basis.axis[0], feature.basis.axis[-1]
-        outside = int(np.sum((values < low) | (values > high)))
-        if outside:
-            notes[feature.expression] = (
-                f"`{feature.label}` in {outside:,} of {len(values):,} rows ([{low:g}, {high:g}])"
-            )
+        for coordinate, (low, high) in zip(
+            feature.expression.coordinates, feature.basis.ends, strict=False
+        ):
+            values = _evaluate(coordinate, columns)
+            outside = int(np.sum((values < low) | (values > high)))
+            if outside:
+                notes[coordinate] = (
+                    f"`{coordinate}` in {outside:,} of {len(values):,} rows ([{low:g}, {high:g}])"
+                )
     if not notes:
         return
     listed = "; ".join(notes.values())

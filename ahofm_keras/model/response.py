@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from ahofm_keras.errors import DataError
 from ahofm_keras.model.formulas import read_formulas
-from ahofm_keras.model.learning import learn_units, warn_of_response
+from ahofm_keras.model.learning import learn_units, warn_of_repeats, warn_of_response
 from ahofm_keras.model.reading import check_response_range, learn_response
 from ahofm_keras.model.row_reader import RowReader
 from ahofm_keras.solvers.job import Rows
@@ -32,8 +32,10 @@ def learn_units_of_response(model: Any, rows: Rows | tf.data.Dataset, request: A
     if isinstance(rows, Rows):
         y, offset = rows.y, rows.encoded.offset if model.design.first.offsets else 0.0
         check_response_range(y, str(model.response), model.family)
-        for formula in read_formulas(model.formula, model.family)[1].values():
+        formulas = read_formulas(model.formula, model.family)[1]
+        for formula in formulas.values():
             warn_of_response(formula, request.x, model.response, y, model.family)
+        warn_of_repeats(formulas, model.response, y, model.family)
     else:
         y, offset = _first_rows(model, rows)
         check_response_range(y, str(model.response), model.family)

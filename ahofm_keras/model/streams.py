@@ -72,9 +72,10 @@ class BatchCheck:
         self._family = family
         self._width = width
         self._ranges = {
-            feature.basis.axis[:: len(feature.basis.axis) - 1]: feature.expression
+            ends: coordinate
             for feature in design.features
-            if extrapolation == "error" and feature.basis.kind == "ps" and feature.expression.is_column
+            for coordinate, ends in zip(feature.expression.coordinates, feature.basis.ends, strict=False)
+            if extrapolation == "error" and coordinate.is_column
         }
 
     def columns(self, columns: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from ahofm_keras.plotting.factors import factor_data, plot_factors
 from ahofm_keras.plotting.history import history_data, plot_history
 from ahofm_keras.plotting.maps import interaction_map_data, plot_interaction_map, triple_data
 from ahofm_keras.plotting.marginals import marginal_data, plot_marginals
+from ahofm_keras.plotting.regions import plot_regions, regions_data
 from ahofm_keras.plotting.rug import residual_data, rug_data
 from ahofm_keras.plotting.survival import plot_survival
 from ahofm_keras.plotting.waterfall import explanation_data, plot_explanation
@@ -34,7 +35,9 @@ __all__ = [
     "plot_history",
     "plot_interaction_map",
     "plot_marginals",
+    "plot_regions",
     "plot_survival",
+    "regions_data",
     "residual_data",
     "rug_data",
     "triple_data",

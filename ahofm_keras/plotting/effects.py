@@ -208,7 +208,7 @@ def _add_title(ax: Any, found: Effect, look: Look) -> None:
         headline(ax, title, found.share, words)
     elif found.order > 1:
         room = _TABLE_ROOM if all(found.categories) and look.compact else 1.0
-        headline(ax, [look.name(own) for own in found.features], found.share, words, room=room)
+        headline(ax, [look.name(own) for own in found.names], found.share, words, room=room)
     else:
         room = _FLAT_ROOM if found.categories[0] and lies_flat(ax, found) else 1.0
         headline(ax, look.name(found.label) if look.compact else "", found.share, words, room=room)
@@ -271,5 +271,5 @@ def _finish_slices(shown: np.ndarray, found: Effect, look: Look, limit: float, m
         ax.set_label(found.label)
     figure = shown[0].figure
     if len(figure.axes) <= len(shown) + 1:  # a figure of ours, not one of many panels
-        title = f"{join_names(found.features, _SLICES_TITLE)}   {share_text(found.share)}"
+        title = f"{join_names(found.names, _SLICES_TITLE)}   {share_text(found.share)}"
         figure.suptitle(title, fontsize=TITLE, color=INK, x=0.01, ha="left")

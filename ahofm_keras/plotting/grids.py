@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ahofm_keras.decomposition import Parts
-from ahofm_keras.decomposition.grids import beside_atoms
+from ahofm_keras.decomposition.grids import axes_of, beside_atoms
 from ahofm_keras.terms import Margin, Variable
 from ahofm_keras.texts import number, shorten
 
@@ -108,13 +108,15 @@ def choose_grid(
     """Values that fill the axes that are drawn; those that the user gave stay."""
     found: dict[str, Any] = dict(at or {})
     stretches = {}
-    with_category = any(parts.variables[v].is_category for v in subset)
-    count = points or (_LEVEL_POINTS if with_category else _POINTS.get(len(subset), _MANY_POINTS))
-    for v in subset:
-        variable = parts.variables[v]
-        if variable.is_category or variable.label in found:
+    axes = axes_of(parts, subset)
+    with_category = any(axis.is_category for axis in axes)
+    count = points or (_LEVEL_POINTS if with_category else _POINTS.get(len(axes), _MANY_POINTS))
+    for axis in axes:
+        if axis.is_category or axis.name in found:
             continue
-        stretch = choose_stretch(parts.margins.single[v], log, trim)
-        stretches[variable.label] = stretch
-        found[variable.label] = beside_atoms(variable, stretch.points(count))
+        # Distances have one unit along all coordinates: none of them is drawn by its logarithm.
+        wanted = False if axis.variable.is_point and log is None else log
+        stretch = choose_stretch(replace(axis.margin, label=axis.name), wanted, trim)
+        stretches[axis.name] = stretch
+        found[axis.name] = beside_atoms(axis.variable, stretch.points(count))
     return Grid(found, stretches)

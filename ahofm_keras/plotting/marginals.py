@@ -141,6 +141,9 @@ def marginal_data(
     everything = list(range(len(parts.variables)))
     in_products = [v for v in everything if any(v in g.members for g in parts.groups if g.order > 1)]
     columns = in_products if len(in_products) <= _MOST_COLUMNS else used
+    columns = [v for v in columns if not parts.variables[v].is_point]  # a point has no line to go along
+    if not columns:
+        raise DataError("Marginals go along single features; the model's interactions have none.")
     axes = {v: _axis(parts.variables[v], parts.margins.single[v]) for v in columns}
     frames = []
     for subset in chosen:
@@ -236,6 +239,9 @@ def _draw_margins(parts: Parts, variables: list[int]) -> list[np.ndarray]:
             upto = np.cumsum(margin.frequencies)
             level = np.minimum(np.searchsorted(upto, place, side="right"), len(upto) - 1)
             values = levels_of(variable)[level]
+        elif variable.is_point:
+            points = variable.typical_points
+            values = points[np.minimum((place * len(points)).astype(int), len(points) - 1)]
         else:
             values = np.interp(place, np.linspace(0, 1, len(margin.quantiles)), margin.quantiles)
         found.append(variable.functions(values))

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from ahofm_keras.decomposition import Parts
-from ahofm_keras.decomposition.names import check_count
+from ahofm_keras.decomposition.grids import axes_of
+from ahofm_keras.decomposition.names import check_count, find_subset
 from ahofm_keras.decomposition.parts import NOTHING, predictors_of
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.formulas import formula_lines
@@ -20,10 +21,11 @@ from ahofm_keras.plotting.curves import RUNAWAY, core_of
 from ahofm_keras.plotting.effects import draw_picture
 from ahofm_keras.plotting.levels import lies_flat, needs_rows
 from ahofm_keras.plotting.maps import draw_bars, draw_map, interaction_map_data, map_side, triple_data
-from ahofm_keras.plotting.picture import Picture, effect_frame, read_effect, read_networks
+from ahofm_keras.plotting.picture import Picture, effect_frame, read_effect, read_networks, squeeze
 from ahofm_keras.plotting.surfaces import MOST_PAGE_CELLS, contour_levels, extent, value_bar
 from ahofm_keras.plotting.texts import wrap
 from ahofm_keras.plotting.theme import INK, LETTER, SMALL, SOFT, TITLE, name_axis, new_figure, styled
+from ahofm_keras.terms.margins import QUANTILES
 from ahofm_keras.texts import number, percent, shorten
 
 _COLUMNS, _PAIR_COLUMNS = 4, 3
@@ -34,6 +36,7 @@ _BAR = 0.045
 _ALONE = (1.5, 1.25)
 _WIDTH, _NARROW = 11.0, 7.4
 _TRIPLES = 10
+_MIDDLE = QUANTILES // 2
 # A map that is wider, in inches, leaves no room beside it.
 _LARGE_MAP = 6.0
 _CUT = "band leaves the scale"
@@ -148,8 +151,8 @@ def _read_chapter(
 ) -> Chapter:
     parts = Parts(model)
     chosen = choose(parts, curves, surfaces)
-    main = [read_effect(model, (label,), **options) for label in chosen.main]
-    pairs = [read_effect(model, pair, **{**options, "residuals": False}) for pair in chosen.pairs]
+    main = [_read_panel(parts, (label,), options) for label in chosen.main]
+    pairs = [_read_panel(parts, pair, {**options, "residuals": False}) for pair in chosen.pairs]
     left_out = chosen.left_out
     if not parts.groups:
         value = model.family.inverse_link(np.asarray(parts.constant), np)
@@ -171,14 +174,34 @@ def _read_chapter(
     return Chapter(parts.parameter, sections, (max(len(main), len(networks)), len(pairs)), left_out)
 
 
+def _read_panel(parts: Parts, labels: tuple[str, ...], options: dict[str, Any]) -> Picture:
+    """An effect along two axes at most: along those that follow, where half of the rows lie below."""
+    axes = axes_of(parts, find_subset(parts, labels))
+    at: dict[str, Any] = {}
+    for axis in axes[2:]:
+        middle = int(np.argmax(axis.margin.frequencies)) if axis.is_category else _MIDDLE
+        at[axis.name] = (
+            axis.variable.levels[middle] if axis.is_category else axis.margin.quantiles[middle]
+        )
+    if len(axes) > 1:
+        options = {**options, "residuals": False}
+    return squeeze(read_effect(parts.model, labels, at=at, **options))
+
+
 def _sections(
     model: AdditiveModel, chosen: Choice, main: list[Picture], pairs: list[Picture], mask: bool
 ) -> list[Section]:
     found = []
-    if main:
-        title = f"Main effects   {percent(chosen.shares.get(1, 0.0))} of variance"
-        height = 0.35 + _PANEL * _rows(len(main), _COLUMNS)
-        found.append(Section(title, height, lambda strip: _draw_main(strip, main)))
+    title = f"Main effects   {percent(chosen.shares.get(1, 0.0))} of variance"
+    curves = [own for own in main if own.effect.order == 1]
+    maps = [own for own in main if own.effect.order > 1]
+    if curves:
+        height = 0.35 + _PANEL * _rows(len(curves), _COLUMNS)
+        found.append(Section(title, height, lambda strip: _draw_main(strip, curves)))
+    if maps:
+        height = 0.35 + _PAIR * _rows(len(maps), _PAIR_COLUMNS)
+        name = "Main effects of places" if curves else title
+        found.append(Section(name, height, lambda strip: _draw_pairs(strip, maps, mask)))
     if pairs:
         title = f"Pairs   {percent(chosen.shares.get(2, 0.0))} of variance"
         height = 0.35 + _PAIR * _rows(len(pairs), _PAIR_COLUMNS)

@@ -11,6 +11,7 @@ import pandas as pd
 
 from ahofm_keras.decomposition import Effect, Parts, effect, effects
 from ahofm_keras.decomposition.effect_records import check_by
+from ahofm_keras.decomposition.grids import Axis, axes_of
 from ahofm_keras.decomposition.names import check_count, find_subset
 from ahofm_keras.decomposition.parts import NOTHING
 from ahofm_keras.errors import DataError
@@ -80,15 +81,16 @@ def read_effect(
     at = {name: _ascending(values) for name, values in (at or {}).items()}
     asides: tuple[str, ...] = ()
     notes: list[str] = []
-    if len(subset) == 3 and labels[2] not in at and not any(map(_is_one, at.values())):
-        at[labels[2]], asides, notes = default_slices(parts, subset[2])
+    axes = axes_of(parts, subset)
+    if len(axes) == 3 and axes[2].name not in at and not any(map(_is_one, at.values())):
+        at[axes[2].name], asides, notes = default_slices(axes[2])
     grid = choose_grid(parts, subset, at, points, log, trim)
     found = effect(source, *labels, at=grid.at, purify=purify, data=data)
     look = look_of(parts, subset, grid, level)
     if rug:
         look = look.within(rows=rug_data(source, *labels, data=data))
     if residuals:
-        if len(subset) > 1:
+        if len(axes) > 1:
             raise DataError("Partial residuals are drawn for one feature; `rug=True` shows rows of two.")
         look = look.within(residuals=residual_data(source, labels[0], data, purify))
     return Picture(found, look, (*grid.notes, *notes), asides)
@@ -181,9 +183,7 @@ def look_of(parts: Parts, subset: tuple[int, ...], grid: Grid, level: float) -> 
     """How the effects of a model are drawn."""
     model = parts.model
     quantiles = [
-        (parts.variables[v].label, parts.margins.single[v].quantiles)
-        for v in subset
-        if not parts.variables[v].is_category
+        (axis.name, axis.margin.quantiles) for axis in axes_of(parts, subset) if not axis.is_category
     ]
     labels = [variable.label for variable in parts.variables]
     return Look(
@@ -203,13 +203,13 @@ def _spread_behind(found: Effect) -> float:
     return float(np.sqrt(np.mean(found.fit**2) / found.share))
 
 
-def default_slices(parts: Parts, variable: int) -> tuple[list[Any], tuple[str, ...], list[str]]:
+def default_slices(axis: Axis) -> tuple[list[Any], tuple[str, ...], list[str]]:
     """Low, middle and high quantile of a number; levels of a category, the most frequent of many.
 
     Returns:
         Values, what each of them is, and notes.
     """
-    margin, own = parts.margins.single[variable], parts.variables[variable]
+    margin, own = axis.margin, axis.variable
     if not own.is_category:
         places = {float(margin.quantiles[round(q * (len(margin.quantiles) - 1))]): q for q in SLICES}
         return list(places), tuple(f"{q:.0%}" for q in places.values()), []

@@ -40,8 +40,14 @@ def rug_data(
     parts = Parts(model, parameter)
     columns = find_rows(parts.model, data, "A rug")
     assert columns is not None
-    variables = [parts.variables[v] for v in find_subset(parts, features)]
-    return pd.DataFrame({v.label: _values(v.expression, columns) for v in variables})
+    axes = [
+        pair
+        for v in find_subset(parts, features)
+        for pair in zip(
+            parts.variables[v].coordinates, parts.variables[v].expression.coordinates, strict=True
+        )
+    ]
+    return pd.DataFrame({name: _values(expression, columns) for name, expression in axes})
 
 
 def residual_data(
@@ -74,7 +80,7 @@ def residual_data(
     if model.family.nuisance:
         raise DataError(f"Partial residuals of the {model.family.name} family are not there yet.")
     subset = find_subset(parts, (feature,))
-    if len(subset) != 1:
+    if len(subset) != 1 or parts.variables[subset[0]].is_point:
         raise DataError(f"Partial residuals are those of one feature. Received: `{feature}`.")
     columns = find_rows(model, data, "A picture of partial residuals")
     assert columns is not None

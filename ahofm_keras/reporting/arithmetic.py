@@ -13,12 +13,14 @@ import numpy as np
 
 from ahofm_keras.decomposition.groups import places_by_group
 from ahofm_keras.decomposition.parts import Parts
+from ahofm_keras.radial import Radial
 from ahofm_keras.reporting.encoding import pack
 from ahofm_keras.terms import Feature, Group, Variable
 from ahofm_keras.terms.groups import CENTRES, DESIGN, FACTORS, PRODUCTS
 
 Json = dict[str, Any]
 
+_RADIAL = ("centre", "ends", "knots", "projection", "mixing")
 # Covariances that a page carries, at most, in single precision: about 2 MB.
 _MOST_COVARIANCES = 350_000
 
@@ -50,6 +52,7 @@ def _variable(variable: Variable, means: np.ndarray) -> Json:
         "expression": variable.expression.to_json(),
         "columns": list(variable.expression.columns()),
         "levels": list(variable.levels),
+        "coordinates": list(variable.coordinates),
         "bases": [_basis(feature) for feature in variable.features],
         "products": [
             [_component(factor, component) for factor, component in product]
@@ -70,8 +73,16 @@ def _basis(feature: Feature) -> Json:
         "axis": pack(basis.axis),
         "warped": pack(basis.warped),
         "extrapolation": basis.extrapolation,
-        "transform": pack(feature.transform),
+        # Functions of distances are in their coordinates already.
+        "transform": None if basis.is_dense else pack(feature.transform),
+        "radial": None if basis.radial is None else _radial(basis.radial),
     }
+
+
+def _radial(radial: Radial) -> Json:
+    arrays = {name: pack(getattr(radial, name)) for name in _RADIAL}
+    plain = {name: getattr(radial, name) for name in ("kernel", "shape", "power", "unit")}
+    return {**plain, **arrays, "powers": radial.powers.tolist()}
 
 
 def _component(factor: Any, component: int) -> Json:

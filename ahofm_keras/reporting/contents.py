@@ -36,6 +36,8 @@ from ahofm_keras.terms import Margin, Variable
 
 # Points of a curve at which its standard error is known: even ones, and every second quantile.
 _EVEN_POINTS = 61
+# The same along each side of a map.
+_MAP_POINTS = 31
 
 
 def collect(
@@ -111,6 +113,8 @@ def _margin(
     place: int, variable: Variable, margin: Margin, uncertainty: Uncertainty | None
 ) -> dict[str, Any]:
     """Distribution of a variable, and standard errors of its main effect on a grid."""
+    if variable.is_point:
+        return _margin_of_points(place, margin, uncertainty)
     if variable.is_category:
         grid = level_values(variable)
         entry: dict[str, Any] = {"frequencies": pack(margin.frequencies, "f4")}
@@ -130,9 +134,28 @@ def _margin(
     }
 
 
+def _margin_of_points(place: int, margin: Margin, uncertainty: Uncertainty | None) -> dict[str, Any]:
+    """Quantiles of the coordinates, and standard errors on a grid of two of them."""
+    axes = margin.axes
+    entry: dict[str, Any] = {"quantiles": pack(margin.quantiles), "se": None}
+    if uncertainty is None or len(axes) != 2:
+        return entry
+    grid = [np.linspace(axis.low, axis.high, _MAP_POINTS) for axis in axes]
+    points = np.stack([own.reshape(-1) for own in np.meshgrid(*grid, indexing="ij")], axis=1)
+    errors = uncertainty.standard_errors((place,), [points])
+    return {**entry, "se": pack(errors, "f4"), "se_axes": pack([(own[0], own[-1]) for own in grid])}
+
+
 def _occupied(parts: Parts) -> dict[str, Any]:
-    """For each two variables the cells with rows, as bits; `"3,5"` names the pair."""
-    place = {variable.label: index for index, variable in enumerate(parts.variables)}
+    """For each two variables the cells with rows, as bits; `"3,5"` names the pair.
+
+    `"3.0,3.1"` are the first two coordinates of the third variable.
+    """
+    place = {variable.label: f"{index}" for index, variable in enumerate(parts.variables)}
+    for index, variable in enumerate(parts.variables):
+        if variable.is_point:
+            for coordinate, name in enumerate(variable.coordinates):
+                place.setdefault(name, f"{index}.{coordinate}")
     return {
         f"{place[first]},{place[second]}": [
             *cells.shape,

@@ -81,13 +81,16 @@ def _quantiles(
 ) -> np.ndarray | None:
     """Quantiles of a column: its own, else those of rows, else the range that a function of it had."""
     for variable, margin in users:
-        if variable.expression.is_column:
-            return margin.quantiles
+        for coordinate, axis in zip(variable.expression.coordinates, margin.axes, strict=True):
+            if coordinate.is_column and coordinate.arguments[0] == name:
+                return axis.quantiles
     if columns is not None:
         return np.quantile(columns[name], np.linspace(0, 1, QUANTILES))
     for variable, margin in users:
-        if list(variable.expression.columns()) == [name]:
-            ends = _solve_range(variable.expression, name, margin)
+        for coordinate, axis in zip(variable.expression.coordinates, margin.axes, strict=True):
+            if list(coordinate.columns()) != [name]:
+                continue
+            ends = _solve_range(coordinate, name, axis)
             if ends is not None:
                 return np.linspace(*ends, QUANTILES)
     return None

@@ -96,7 +96,9 @@ def _reach(parts: Parts, rows: KnownRows | None) -> tuple[float, float]:
     drawn = []
     for variable, margin in zip(parts.variables, parts.margins.single, strict=True):
         known = level_values(variable) if variable.is_category else margin.quantiles
-        drawn.append(variable.functions(random.permutation(np.resize(known, _DRAWS))))
+        known = variable.typical_points if variable.is_point else known
+        chosen = random.permutation(np.resize(np.arange(len(known)), _DRAWS))
+        drawn.append(variable.functions(known[chosen]))
     links = [parts.link(drawn)]
     if rows is not None:
         links.append(parts.link(functions_on(parts, rows.columns)) + offset.offset(rows.columns))

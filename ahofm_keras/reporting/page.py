@@ -32,6 +32,7 @@ _SCRIPTS = (
     "curves.js",
     "surfaces.js",
     "pairs.js",
+    "places.js",
     "ranking.js",
     "map.js",
     "inputs.js",

@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
+from ahofm_keras.bases import Basis
 from ahofm_keras.families import Family
 from ahofm_keras.moments import triangle
 from ahofm_keras.solvers.blocks import FactorBlock
-from ahofm_keras.solvers.gram import CellBasis
+from ahofm_keras.solvers.gram import CellBasis, DenseBasis
 from ahofm_keras.solvers.groups import FactorGroup, GroupKey
 from ahofm_keras.solvers.job import Rows
 from ahofm_keras.solvers.kernels import GroupMoments, Kernels, Sums
@@ -100,7 +102,7 @@ class Chunk:
         case_weight: the user's.
         offset: what is added to the predictor, with the model's shift.
         columns: of the linear terms `(C, n)`.
-        bases: of the features.
+        bases: of the features, each a `CellBasis` or a `DenseBasis`.
         response: as a whole.
         kernels: loops over rows.
         most_numbers: of moments that are kept; those of other groups are computed when they are needed.
@@ -111,7 +113,7 @@ class Chunk:
     case_weight: np.ndarray
     offset: np.ndarray
     columns: np.ndarray
-    bases: list[CellBasis]
+    bases: list[Any]
     response: Response
     kernels: Kernels
     most_numbers: float
@@ -303,8 +305,10 @@ def read_chunks(
     for index, (start, stop) in enumerate(pairwise(bounds)):
         part = slice(start, stop)
         bases = [
-            kernels.read_basis(feature.basis, np.asarray(places[part, position], float))
-            for position, feature in enumerate(design.features)
+            _read_basis(
+                feature.basis, np.asarray(places[part, own], float), kernels, len(rows), settings
+            )
+            for own, feature in zip(design.place_columns, design.features, strict=True)
         ]
         yield Chunk(
             index,
@@ -317,3 +321,20 @@ def read_chunks(
             kernels,
             settings.moment_numbers / count,
         )
+
+
+def _read_basis(
+    basis: Basis, places: np.ndarray, kernels: Kernels, rows: int, settings: Settings
+) -> CellBasis | DenseBasis:
+    """A basis at places `(n, d)` of a chunk.
+
+    Args:
+        basis: the basis.
+        places: of the rows of the chunk.
+        kernels: loops over rows.
+        rows: of all chunks.
+        settings: how much may be kept.
+    """
+    if basis.is_dense:
+        return DenseBasis(basis, places, rows * basis.size <= settings.kept_numbers)
+    return kernels.read_basis(basis, places[:, 0])

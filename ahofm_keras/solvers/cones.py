@@ -58,9 +58,5 @@ def _nearest(point: np.ndarray, precision: Precision, inequalities: np.ndarray) 
     columns = precision.half_solve(inequalities.T)
     columns = columns / np.linalg.norm(columns, axis=0)
     orthonormal, triangle = np.linalg.qr(columns)
-    target = -(orthonormal.T @ point)
-    multipliers, _ = nnls(triangle, target, maxiter=_STEPS * len(inequalities))
-    held = multipliers > 0
-    # On the face that was found, to the last digits.
-    exact, *_ = np.linalg.lstsq(triangle[:, held], target, rcond=None)
-    return precision.second_half_solve(point + columns[:, held] @ exact)
+    multipliers, _ = nnls(triangle, -(orthonormal.T @ point), maxiter=_STEPS * len(inequalities))
+    return precision.second_half_solve(point + columns @ multipliers)

@@ -10,6 +10,7 @@ All kernels return plain sums over the rows of one chunk, so sums of several chu
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple, Self
@@ -19,6 +20,9 @@ import numpy as np
 from ahofm_keras.bands import quadratic_weights
 from ahofm_keras.bases import Basis, locate_cells
 from ahofm_keras.moments import triangle
+
+# Rows times functions of a basis without zeros that are computed at once.
+_DENSE_NUMBERS = 1_000_000
 
 
 class CellBasis:
@@ -127,6 +131,59 @@ class CellBasis:
         for cell, (start, stop) in enumerate(pairwise(bounds)):
             np.matmul(grouped[:, start:stop], values[:, start:stop].T, out=inner[cell])
         return inner
+
+
+class DenseBasis:
+    """A basis of which all functions count at every row of one chunk, such as those of distances.
+
+    They are kept, or computed again, some rows at a time, whenever they are needed.
+
+    Args:
+        basis: the basis.
+        places: `(n, d)` of the rows.
+        keep: whether functions are kept.
+    """
+
+    def __init__(self, basis: Basis, places: np.ndarray, keep: bool) -> None:
+        self.basis = basis
+        self.places = places
+        self.keep = keep
+        self._step = max(1, _DENSE_NUMBERS // basis.size)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def take(self, rows: np.ndarray | slice) -> Self:
+        """The basis on some of the rows."""
+        taken = type(self)(self.basis, self.places[rows], self.keep)
+        if self.keep:
+            taken.__dict__["_known"] = self._known[:, rows]
+        return taken
+
+    def evaluate(self, coefficients: np.ndarray) -> np.ndarray:
+        """Functions of given coefficients `(F, M)` at the rows: `(F, n)`."""
+        return np.concatenate([coefficients @ values for _, values in self._parts()], axis=1)
+
+    def sums(self, weights: np.ndarray) -> np.ndarray:
+        """sum_i weights_i b_i, for F weights `(F, n)`: `(F, M)`."""
+        total = np.zeros((len(weights), self.basis.size))
+        for part, values in self._parts():
+            total += weights[:, part] @ values.T
+        return total
+
+    def _parts(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Some rows after another, and all functions there `(M, rows)`."""
+        if self.keep:
+            yield slice(0, len(self)), self._known
+            return
+        for start in range(0, len(self), self._step):
+            part = slice(start, start + self._step)
+            yield part, locate_cells(self.basis, self.places[part])[1]
+
+    @cached_property
+    def _known(self) -> np.ndarray:
+        """All functions at all rows, `(M, n)`."""
+        return locate_cells(self.basis, self.places)[1]
 
 
 class _SortedRows(NamedTuple):

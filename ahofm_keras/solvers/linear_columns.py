@@ -10,6 +10,7 @@ import numpy as np
 
 from ahofm_keras.bands import transform_band
 from ahofm_keras.terms import PredictorLayout, RowsOfTerms
+from ahofm_keras.terms.blocks import Columns
 from ahofm_keras.terms.layout import Span
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ class LinearColumns:
         self.size = layout.size
         self.intercept = int(layout.intercept)
         self._dense_numbers = dense_numbers
-        self._smooths = [span for span in layout.spans if span.block.transform is not None]
-        self._rest = [span for span in layout.spans if span.block.transform is None]
+        self._smooths = [span for span in layout.spans if _has_few(span.block)]
+        self._rest = [span for span in layout.spans if not _has_few(span.block)]
         self._positions = [span.block.positions[0] for span in self._smooths]
         smooth = np.zeros(self.size, bool)
         for span in self._smooths:
@@ -68,7 +69,7 @@ class LinearColumns:
         return _SomeRows(bases, chunk.columns[:, part])
 
     def _dense_others(self, chunk: Chunk, part: slice) -> np.ndarray:
-        """Intercept, design columns and tensor products on some rows."""
+        """Intercept, design columns, tensor products and functions of distances on some rows."""
         rows = self._some_rows(chunk, part, self._rest)
         ones = np.ones((self.intercept, rows.columns.shape[1]))
         return np.concatenate([ones, *(span.block.dense(rows) for span in self._rest)])
@@ -122,6 +123,11 @@ class LinearColumns:
         for span in self.layout.spans:
             fit += span.block.evaluate(chunk, mean[span.where])
         return fit
+
+
+def _has_few(block: Columns) -> bool:
+    """Whether columns are functions of one feature, of which few are not zero at a row."""
+    return block.transform is not None and not block.features[0].basis.is_dense
 
 
 class _SomeRows(NamedTuple):

@@ -20,8 +20,8 @@ from ahofm_keras.terms import Span
 
 _BATCH_ROWS = 8192
 # Directions of X that vary less than this share of the one that varies most, in variance, are hardly
-# seen by the rows: functions in gaps and tails, and columns that depend on each other. Coefficients along
-# them follow from the smoothness of the others: those of least squares would be far off at new rows.
+# seen by the rows: functions in gaps and tails, and columns that depend on each other. Coefficients
+# along them follow from the smoothness of the others: least squares would be far off at new rows.
 _WEAK = 1e-3
 # Beside the penalties: holds what these leave free, such as lines that two terms both have.
 _RIDGE = 1e-6

@@ -29,6 +29,9 @@ class Settings:
     moment_numbers: float = 2.0**27
     # Numbers of dense columns of the linear block that are held at once: 32 MB.
     dense_numbers: int = 4_000_000
+    # Rows times functions of distances that are kept in memory (128 MB); more are computed whenever they
+    # are needed.
+    kept_numbers: int = 2**24
 
     # The prior --------------------------------------------------------------------------------------
 

@@ -492,6 +492,6 @@ def function_labels(label: str, feature: Feature) -> list[str]:
 
 def remedy(feature: Feature, smaller: str) -> str:
     """What makes the block of a feature smaller, in words."""
-    if feature.basis.kind != "re":
+    if not feature.basis.levels:
         return f"Choose {smaller}"
     return "Merge rare levels" + (", choose a smaller F" if "F" in smaller else "")

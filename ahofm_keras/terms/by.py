@@ -143,7 +143,7 @@ def _has_constant(spec: TermSpec, learning: Learning, random: bool) -> bool:
     if random:
         return True
     by, coding = spec.options["by"], spec.options[_CODING]
-    if isinstance(coding, Level) or spec.options.get("pure") is True:
+    if isinstance(coding, Level) or spec.options.get("pure") is True or "pc" in spec.options:
         return False
     if coding == NUMBER and _is_held(by, learning):
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,6 +21,7 @@ from ahofm_keras.terms.layout import MEAN, Layout, lay_out
 from ahofm_keras.terms.learning import Learning, Shared
 from ahofm_keras.terms.margins import Margins, function_means, learn_margins
 from ahofm_keras.terms.networks import Network
+from ahofm_keras.terms.regions import neighbours_of
 from ahofm_keras.terms.ties import Tied, tie
 from ahofm_keras.terms.variables import Variable, find_variables
 from ahofm_keras.transforms import Expression, evaluate_expression, quote_column
@@ -76,6 +78,21 @@ class Design:
     def terms(self) -> tuple[Term, ...]:
         """The terms of all predictors."""
         return tuple(term for predictor in self.predictors.values() for term in predictor.terms)
+
+    @cached_property
+    def place_columns(self) -> tuple[slice, ...]:
+        """Where the place of each feature stands in `EncodedRows.positions`."""
+        stops = np.cumsum([0, *(feature.basis.dimension for feature in self.features)]).tolist()
+        return tuple(slice(*ends) for ends in itertools.pairwise(stops))
+
+    @property
+    def neighbours(self) -> dict[str, dict[Any, list[Any]]]:
+        """Neighbours of regions, by the name of their column."""
+        return {
+            next(iter(feature.expression.columns())): neighbours_of(feature.basis)
+            for feature in self.features
+            if feature.basis.kind == "mrf"
+        }
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -220,6 +237,7 @@ def fit_terms(
     ordered: Collection[str] = (),
     df_kind: str = "2H-HH",
     extrapolation: str = "clip",
+    neighbours: Mapping[str, Any] | None = None,
     networks: Mapping[str, Network] | None = None,
 ) -> Design:
     """Learn every term of some formulas from training columns.
@@ -232,6 +250,7 @@ def fit_terms(
         ordered: columns of these whose order means something.
         df_kind: definition of degrees of freedom, `"2H-HH"` or `"H"`.
         extrapolation: `"clip"`, `"linear"` or `"error"`.
+        neighbours: of regions, by the name of their column.
         networks: that terms may be, by name.
 
     Raises:
@@ -246,7 +265,7 @@ def fit_terms(
             for feature, df in zip(spec.features, term.degrees_asked(spec), strict=False):
                 key = feature, term.has_small_bases
                 reach[key] = max(reach.get(key, 0.0), df)
-    shared = Shared(columns, levels or {}, df_kind, extrapolation, reach, ordered, networks)
+    shared = Shared(columns, levels or {}, df_kind, extrapolation, reach, neighbours, ordered, networks)
     predictors = {name: _learn_predictor(formula, shared) for name, formula in formulas.items()}
     rows = len(next(iter(columns.values())))
     features = tuple(shared.pool.features)
@@ -254,6 +273,7 @@ def fit_terms(
         _check_rows(rows, predictor)
         warn_if_not_identifiable(predictor.terms, features, columns)
     shared.smoother.warn()
+    _check_neighbours(features, neighbours or {})
     terms = tuple(term for predictor in predictors.values() for term in predictor.terms)
     margins = learn_margins(find_variables(features, terms), terms, columns, shared.pool.moments)
     return Design(dict(kinds), features, predictors, rows, margins)
@@ -275,6 +295,17 @@ def _learn_predictor(formula: Formula, shared: Shared) -> Predictor:
         terms.append(term)
     ties = tuple(tuple(own.term.name for own in group) for group in tied.values() if len(group) > 1)
     return Predictor(formula.intercept, tuple(terms), ties)
+
+
+def _check_neighbours(features: Sequence[Feature], neighbours: Mapping[str, Any]) -> None:
+    """Neighbours that no term asks for were meant for one."""
+    used = {name for own in features if own.basis.kind == "mrf" for name in own.expression.columns()}
+    for name in neighbours:
+        if name not in used:
+            raise DataError(
+                f"`neighbours` names `{name}`, but no term has its regions: write "
+                f'`s({quote_column(str(name))}, bs="mrf")`.'
+            )
 
 
 def _check_constant_columns(columns: Mapping[str, np.ndarray]) -> None:

@@ -14,6 +14,7 @@ from ahofm_keras.bases import (
     Basis,
     center_basis,
     evaluate_basis,
+    make_distances,
     make_levels,
     make_linear,
     make_spline,
@@ -21,12 +22,15 @@ from ahofm_keras.bases import (
 from ahofm_keras.cells import Cells, basis_cells
 from ahofm_keras.errors import DataError, warn
 from ahofm_keras.formula import TermSpec
+from ahofm_keras.formula.options import DISTANCES
 from ahofm_keras.packing import pack_array, unpack_array
 from ahofm_keras.penalties import DemmlerReinsch, difference_penalty, orthogonalise
 from ahofm_keras.terms.atoms import add_atoms, check_atoms, find_atoms
 from ahofm_keras.terms.basis_size import choose_size, usual_size
 from ahofm_keras.terms.by_features import code_levels, code_number, is_number_coding
+from ahofm_keras.terms.isotropic import learn_distances
 from ahofm_keras.terms.points import at_point, without_value
+from ahofm_keras.terms.regions import count_parts, learn_regions, neighbour_penalty
 from ahofm_keras.transforms import Expression, evaluate_expression, learn_expression
 
 # What the two ends of an axis count together, beside all rows, where a margin of a tensor product is
@@ -107,6 +111,8 @@ class Feature:
         """Functions of the basis with mean zero over the rows of raw columns, `(r, n)`."""
         values = np.asarray(evaluate_expression(self.expression, columns))
         functions = evaluate_basis(self.basis, values)
+        if self.basis.is_dense:  # already centred, if at all
+            return (functions - functions.mean(axis=0)).T
         if self.basis.size == 1:  # of which centring would leave nothing
             return functions.T
         return (functions @ center_basis(functions.mean(axis=0))).T
@@ -144,7 +150,8 @@ class Request:
     """What a term asks of a feature's basis; equal requests share one feature.
 
     Args:
-        kind: `"ps"`, `"cp"`, `"re"`, `"linear"`, or `"by"` of what multiplies a term.
+        kind: `"ps"`, `"cp"`, `"re"`, `"mrf"`, `"linear"`, of distances `"tp"`, `"ds"`, `"gp"`, or `"by"`
+            of what multiplies a term.
         size: number of functions where the user gave it, else None.
         df: degrees of freedom that the basis must be able to reach.
         knots: how the knots are placed.
@@ -154,6 +161,7 @@ class Request:
         degree: of the pieces of a spline.
         difference: order of the differences of coefficients that the penalty is of.
         atoms: values with a function of their own, or `"auto"`: those that stand out.
+        form: of functions of distances, what `m` says of them.
         coding: of what multiplies a term, see `by_features`.
         curves: among how many functions of this basis the rows are divided.
         through: value at which all functions are 0.
@@ -169,6 +177,7 @@ class Request:
     degree: int = 3
     difference: int = 2
     atoms: str | tuple[float, ...] = ()
+    form: tuple[float, ...] = ()
     coding: Any = None
     curves: int = 1
     through: float | None = None
@@ -182,6 +191,7 @@ class FeaturePool:
         levels: of the columns of categories whose levels have an order.
         extrapolation: outside the training range.
         sharing: number of features that have smooths.
+        neighbours: of the regions of columns, as the user gave them, by the columns' names.
     """
 
     def __init__(
@@ -190,7 +200,9 @@ class FeaturePool:
         levels: Mapping[str, tuple[str, ...]],
         extrapolation: str,
         sharing: int = 1,
+        neighbours: Mapping[str, Any] | None = None,
     ) -> None:
+        self.neighbours = neighbours or {}
         self.columns = columns
         self.sharing = sharing
         self.levels = levels
@@ -246,6 +258,8 @@ def feature_values(
 ) -> np.ndarray:
     """Training values of an expression, checked to be finite."""
     names = list(expression.columns())
+    if expression.is_point:
+        _check_coordinates(expression, columns, spec)
     if not expression.is_column and not expression.is_category:
         for name in names:
             if columns[name].dtype.kind != "f":
@@ -257,6 +271,19 @@ def feature_values(
         values = np.asarray(evaluate_expression(learn_expression(expression, columns), columns))
     check_finite(expression, values, columns)
     return values
+
+
+def _check_coordinates(
+    expression: Expression, columns: Mapping[str, np.ndarray], spec: TermSpec
+) -> None:
+    """Raise where a coordinate of a point is a category."""
+    for name in expression.columns():
+        if columns[name].dtype.kind != "f":
+            kind = "booleans" if columns[name].dtype.kind == "b" else "texts"
+            raise DataError(
+                f"`{spec.label}` takes distances between points, but column `{name}` holds {kind}. "
+                f'A curve for each level of a category is `s({expression}, bs="fs")`.'
+            )
 
 
 def find_levels(
@@ -304,7 +331,11 @@ def _learn(
         raise constant_column(expression, spec)
     if request.kind == "by":
         return _learn_by(expression, request, values, pool)
-    if request.kind == "re":
+    if request.kind in DISTANCES:
+        basis = learn_distances(request, expression, found, len(values), pool.extrapolation, spec)
+    elif request.kind == "mrf":
+        basis = learn_regions(expression, found, pool.neighbours, spec)
+    elif request.kind == "re":
         basis = make_levels(find_levels(expression, found, pool.levels))
         if basis.size > _MANY_LEVELS:
             warn(
@@ -315,6 +346,9 @@ def _learn(
         basis = _make_basis(request, found, counts, pool, spec)
     if basis.is_spline:
         _warn_of_far_values(expression, values)
+    for coordinate, own in zip(expression.coordinates, values.T, strict=False):
+        if expression.is_point:
+            _warn_of_far_values(coordinate, own)
     gram, means = _gram(basis, found, counts)
     centred = request.center and basis.kind != "linear"
     diagonalise = partial(
@@ -331,10 +365,15 @@ def _learn(
     if request.through is not None:
         there = at_point(basis, request.through, spec)
         coordinates = diagonalise(gram, constraint=center_basis(there))
+    transform = coordinates.transform
+    if basis.radial is not None:
+        basis = make_distances(basis.kind, basis.radial.transformed(transform), basis.extrapolation)
+        gram, means = transform.T @ gram @ transform, transform.T @ means
+        transform = np.eye(basis.size)
     feature = Feature(
         learn_expression(expression, pool.columns),
         basis,
-        coordinates.transform,
+        transform,
         coordinates.eigenvalues,
         orthogonal.null_dimension,
         distinct,
@@ -425,6 +464,10 @@ def _check_ends(knots: str | tuple[float, float], values: np.ndarray, spec: Term
 
 
 def _penalty(basis: Basis) -> np.ndarray:
+    if basis.kind == "mrf":
+        return neighbour_penalty(basis.size, basis.neighbours)
+    if basis.radial is not None:
+        return np.diag(basis.radial.roughness)
     if not basis.is_spline:
         return np.eye(basis.size)
     if basis.kind == "cp":
@@ -435,6 +478,10 @@ def _penalty(basis: Basis) -> np.ndarray:
 
 def _count_free(basis: Basis) -> int:
     """Functions that the penalty leaves free: polynomials below its order, but on a circle constants."""
+    if basis.radial is not None:
+        return len(basis.radial.powers)
+    if basis.kind == "mrf":
+        return count_parts(basis.size, basis.neighbours)
     return {"ps": min(basis.difference, basis.size), "cp": 1}.get(basis.kind, 0)
 
 
@@ -445,11 +492,11 @@ def _with_ends(gram: np.ndarray, basis: Basis, values: np.ndarray) -> np.ndarray
 
 
 def _count_values(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct values, numbers rising, and how many rows have each."""
+    """Distinct values or points, numbers rising, and how many rows have each."""
     if values.dtype == object:
         codes, found = pd.factorize(values)
         return found, np.bincount(codes)
-    return np.unique(values, return_counts=True)
+    return np.unique(values, axis=None if values.ndim == 1 else 0, return_counts=True)
 
 
 def _gram(basis: Basis, values: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ahofm_keras.formula import Formula, TermSpec
 from ahofm_keras.formula.margins import KNOT_OPTIONS
+from ahofm_keras.formula.options import DISTANCES
 from ahofm_keras.terms.features import FeaturePool, Request
 from ahofm_keras.terms.linear_coding import LinearCoder
 from ahofm_keras.terms.networks import Network
@@ -33,6 +34,7 @@ class Shared:
         extrapolation: outside the training range.
         reach: degrees of freedom that the basis of each feature must be able to reach, by feature and
             whether it is a margin of a tensor product.
+        neighbours: of regions, by the name of their column.
         ordered: columns of categories whose order means something.
         networks: that terms may be, by name.
     """
@@ -44,6 +46,7 @@ class Shared:
         df_kind: str,
         extrapolation: str,
         reach: dict[tuple[Expression, bool], float],
+        neighbours: Mapping[str, Any] | None = None,
         ordered: Collection[str] = (),
         networks: Mapping[str, Network] | None = None,
     ) -> None:
@@ -52,7 +55,7 @@ class Shared:
         self.networks = networks or {}
         self.levels = levels
         sharing = sum(not is_margin for _, is_margin in reach)
-        self.pool = FeaturePool(columns, levels, extrapolation, sharing)
+        self.pool = FeaturePool(columns, levels, extrapolation, sharing, neighbours)
         self.smoother = Smoother(self.pool, df_kind)
         self.names: set[str] = set(columns)
         # One basis per feature: it serves the term and the order with the most degrees of freedom.
@@ -118,7 +121,7 @@ class Learning:
         """Raise a `FormulaError` where the options ask for splines of a category."""
         if not self.is_category(feature):
             return
-        if options.get("bs", "re") != "re":
+        if options.get("bs", "re") not in ("re", "mrf"):
             raise spec.error(f"Column `{feature}` holds categories: {advice}.")
         unused = [option for option in KNOT_OPTIONS if option in options]
         if unused:
@@ -126,8 +129,14 @@ class Learning:
 
     def request(self, feature: Expression, options: Mapping[str, Any]) -> Request:
         """The basis that the options of a smooth ask for."""
+        if options.get("bs") == "mrf":
+            return Request("mrf", center=options.get("center", True))
         if self.is_category(feature) or options.get("bs") == "re":
             return Request("re", center=options.get("center", True))
+        bs = options.get("bs") or ("tp" if feature.is_point else None)
+        if bs in DISTANCES:
+            form, center = as_form(options.get("m")), options.get("center", True)
+            return Request(bs, options.get("k"), self.reach[feature, False], center=center, form=form)
         kind, degree, difference = basis_form(options.get("bs"), options.get("m"))
         return Request(
             kind,
@@ -148,6 +157,11 @@ class Learning:
             if spec.kind == "s" and spec.inputs == (feature,):
                 return spec
         return None
+
+
+def as_form(m: Any) -> tuple[float, ...]:
+    """What `m` says of functions of distances, as numbers."""
+    return () if m is None else tuple(map(float, m if isinstance(m, tuple) else (m,)))
 
 
 def asked_atoms(kind: str, degree: int, given: Any) -> str | tuple[float, ...]:

@@ -42,7 +42,8 @@ class Margin:
 
     Args:
         label: of the variable.
-        quantiles: of a number, at `QUANTILES` even probabilities; empty for a category.
+        quantiles: of a number, at `QUANTILES` even probabilities; empty for a category, of points
+            `(QUANTILES, d)`, each coordinate by itself.
         frequencies: of the levels of a category; empty for a number.
         mean: of the variable's functions `(m,)`, which readers take from them; 0 of those that go
             through a point. Empty for a category, where they follow from the frequencies.
@@ -54,6 +55,14 @@ class Margin:
     frequencies: np.ndarray
     mean: np.ndarray
     covariance: np.ndarray
+
+    @property
+    def axes(self) -> tuple[Margin, ...]:
+        """Of a point a margin of each coordinate, which knows quantiles alone; else itself."""
+        if self.quantiles.ndim == 1:
+            return (self,)
+        empty, none = np.zeros(0), np.zeros((0, 0))
+        return tuple(Margin(self.label, own, empty, empty, none) for own in self.quantiles.T)
 
     @property
     def low(self) -> float:
@@ -89,7 +98,7 @@ class Margins:
 
     Args:
         single: in the order of the variables.
-        occupied: for each two labels, the cells `(a, b)` that hold rows.
+        occupied: for each two labels, of points those of coordinates, the cells `(a, b)` that hold rows.
     """
 
     single: tuple[Margin, ...]
@@ -146,19 +155,20 @@ def learn_margins(
         _learn_margin(variable, own, moments or {})
         for variable, own in zip(variables, values, strict=True)
     )
-    together: set[tuple[int, int]] = set()
-    for term in terms:
-        if term.parametric is not None and term.parametric.is_side_by_side and not term.features:
-            continue
-        together.update(combinations(sorted(_variables_of(term, variables)), 2))
-    cells = [
-        _cells(variable, margin, own)
-        for variable, margin, own in zip(variables, single, values, strict=True)
-    ]
+    axes: dict[int, list[tuple[str, tuple[np.ndarray, int]]]] = {
+        place: _cells(*triple)
+        for place, triple in enumerate(zip(variables, single, values, strict=True))
+    }
     occupied = {}
-    for a, b in sorted(together):
-        if cells[a] is not None and cells[b] is not None:
-            occupied[variables[a].label, variables[b].label] = _occupied(cells[a], cells[b])
+    together = {
+        tuple(sorted(_variables_of(term, variables)))
+        for term in terms
+        if term.features or term.parametric is None or not term.parametric.is_side_by_side
+    }
+    for places in sorted(together):
+        every = [axis for place in places for axis in axes[place]]
+        for (first, own), (second, other) in combinations(every, 2):
+            occupied[first, second] = _occupied(own, other)
     return Margins(single, occupied)
 
 
@@ -168,7 +178,7 @@ def _learn_margin(variable: Variable, values: np.ndarray, moments: Mapping[int, 
         places = locate_levels(variable.levels, values)
         counts = np.bincount(places, minlength=len(variable.levels))
         return Margin(variable.label, nothing, counts / len(values), nothing, np.zeros((0, 0)))
-    quantiles = np.quantile(values, np.linspace(0, 1, QUANTILES))
+    quantiles = np.quantile(values, np.linspace(0, 1, QUANTILES), axis=0)
     alone = len(variable.places) == 1 and not variable.products
     if alone and variable.places[0] in moments:
         mean, covariance = _in_coordinates(variable.features[0].transform, *moments[variable.places[0]])
@@ -219,7 +229,13 @@ def _variables_of(term: Term, variables: list[Variable]) -> set[int]:
 
 
 def cell_of(variable: Variable, margin: Margin, values: np.ndarray) -> np.ndarray:
-    """Cell of each value on the grid of `Margins.occupied`, -1 outside the training range."""
+    """Cell of each value on the grid of `Margins.occupied`, -1 outside the training range.
+
+    Args:
+        variable: which one.
+        margin: of it; where it is a point, of one of its coordinates.
+        values: `(n,)`.
+    """
     if variable.is_category:
         return locate_levels(variable.levels, values)
     values = np.asarray(values, float)
@@ -229,12 +245,18 @@ def cell_of(variable: Variable, margin: Margin, values: np.ndarray) -> np.ndarra
     return np.where(inside, np.minimum((share * CELLS).astype(int), CELLS - 1), -1)
 
 
-def _cells(variable: Variable, margin: Margin, values: np.ndarray) -> tuple[np.ndarray, int] | None:
-    """Cells of some rows and their number; None for a category of too many levels to look at."""
+def _cells(
+    variable: Variable, margin: Margin, values: np.ndarray
+) -> list[tuple[str, tuple[np.ndarray, int]]]:
+    """Name of each axis, cells of some rows and their number; none of too many levels to look at."""
     if len(variable.levels) > _MOST_LEVELS:
-        return None
-    step = max(1, len(values) // _OCCUPANCY_ROWS)
-    return cell_of(variable, margin, values[::step]), len(variable.levels) or CELLS
+        return []
+    rows = values[:: max(1, len(values) // _OCCUPANCY_ROWS)]
+    columns = rows.T if variable.is_point else rows[None]
+    return [
+        (name, (cell_of(variable, axis, own), len(variable.levels) or CELLS))
+        for name, axis, own in zip(variable.coordinates, margin.axes, columns, strict=True)
+    ]
 
 
 def _occupied(first: Any, second: Any) -> np.ndarray:

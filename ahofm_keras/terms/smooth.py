@@ -15,7 +15,7 @@ from ahofm_keras.terms.base import Tensor, Term, register_term
 from ahofm_keras.terms.blocks import ProductColumns, Sources
 from ahofm_keras.terms.groups import PRODUCTS, GroupReader
 from ahofm_keras.terms.learning import Learning
-from ahofm_keras.terms.smoothing import DEFAULT_DF
+from ahofm_keras.terms.smoothing import DEFAULT_DF, SURFACE_DF
 
 
 @register_term
@@ -54,8 +54,14 @@ class SmoothTerm(Term):
         if "sp" in options:
             smoothing = float(options["sp"])
         else:
-            wanted = [options.get("df")]
-            smoothing = learning.smoother.smoothing([place], wanted, spec, "k" in options)[0]
+            wanted, default = [options.get("df")], usual_df(spec)
+            smoothing = learning.smoother.smoothing([place], wanted, spec, "k" in options, default)[0]
+        if "shape" in options and not smoothing and not learning.pool.orthogonal(place).supported.all():
+            # Nothing but its neighbours holds a function without rows, and in a shape these hang on it.
+            raise spec.error(
+                f"`{spec.label}` is not penalised, and some of its basis functions have no row: its shape "
+                "cannot be held. Choose a smaller `k`, or `sp` above 0."
+            )
         reached = learning.smoother.reached(place, smoothing)
         name = learning.name(spec.label)
         shape = options.get("shape", "")
@@ -63,7 +69,7 @@ class SmoothTerm(Term):
 
     @classmethod
     def degrees_asked(cls, spec: TermSpec) -> list[float]:
-        return [float(spec.options.get("df") or DEFAULT_DF)] * len(spec.features)
+        return [float(spec.options.get("df") or usual_df(spec))] * len(spec.features)
 
     @classmethod
     def is_main_effect(cls, spec: TermSpec) -> bool:
@@ -109,3 +115,8 @@ class SmoothTerm(Term):
         kept = np.arange(len(coordinates))
         source = (self.name, 0)
         reader.add_products(1, self.features, (coordinates[:, None],), source, PRODUCTS, kept)
+
+
+def usual_df(spec: TermSpec) -> float:
+    """Degrees of freedom where none are asked for: of points those of a surface."""
+    return SURFACE_DF if spec.features[0].is_point else DEFAULT_DF

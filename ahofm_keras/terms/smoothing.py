@@ -10,6 +10,8 @@ from ahofm_keras.penalties import degrees_of_freedom, solve_smoothing
 from ahofm_keras.terms.features import FeaturePool
 
 DEFAULT_DF = 15.0
+# Of a surface: as many as mgcv's `te()` of two features has coefficients.
+SURFACE_DF = 25.0
 # Where few distinct values keep the df asked for out of reach, this share of what lies between a
 # straight line and an unpenalised fit is used instead: still penalised.
 _REACHABLE = 0.9
@@ -78,13 +80,13 @@ class Smoother:
             return solve_smoothing(df, orthogonal, self.df_kind)
         if df is not None and (rank > null or df > rank):
             self._note(place, df, highest, spec, size_given)
-        if rank <= null or (df is not None and size_given and feature.basis.is_spline):
+        if rank <= null or (df is not None and size_given and feature.basis.is_sized):
             return 0.0
         return solve_smoothing(min(default, highest), orthogonal, self.df_kind)
 
     def _note(self, place: int, df: float, highest: float, spec: TermSpec, size_given: bool) -> None:
         feature, rank = self.pool.features[place], self.pool.orthogonal(place).rank
-        if size_given and feature.basis.is_spline:
+        if size_given and feature.basis.is_sized:
             note = (
                 f"df={df:.4g} of `{feature.label}` is not below its rank {rank:.4g}, so it is not "
                 "penalised at all. Raise `k`, or lower `df`."

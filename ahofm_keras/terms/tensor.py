@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from ahofm_keras.formula import TermCall, TermSpec
 from ahofm_keras.formula.margins import margin_option, said_of_margin
-from ahofm_keras.formula.options import LINEAR, calls_of
+from ahofm_keras.formula.options import DISTANCES, LINEAR, calls_of
 from ahofm_keras.layers import TensorProduct
 from ahofm_keras.tensors import count_products, margin_blocks, split_tensor, tensor_shape
 from ahofm_keras.terms.base import Tensor, Term, register_term
@@ -17,12 +17,12 @@ from ahofm_keras.terms.blocks import ProductColumns, Sources
 from ahofm_keras.terms.features import Feature, Request
 from ahofm_keras.terms.groups import PRODUCTS, GroupReader
 from ahofm_keras.terms.learning import Learning, asked_atoms
+from ahofm_keras.terms.smoothing import SURFACE_DF
 from ahofm_keras.terms.term_options import basis_form
+from ahofm_keras.transforms import Expression
 
 # A layer and its penalty still work with so many; what is beyond is a slip, or a case for `ahofm()`.
 MOST_PRODUCTS = 10_000
-# As many as mgcv's `te()` of two features has coefficients.
-_DEFAULT_DF = 25.0
 
 
 @register_term
@@ -67,7 +67,7 @@ class TensorTerm(Term):
                 given = 0.0  # a slope is not held, as those of linear terms
             if given is None:
                 sized = margin_option(options, "k", margin) is not None
-                default = default_margin_df(count)
+                default = default_margin_df(count, spec.features[margin])
                 given = learning.smoother.smoothing([place], [df], spec, sized, default)[0]
             smoothing.append(float(given))
         reached = tuple(map(learning.smoother.reached, places, smoothing))
@@ -78,7 +78,8 @@ class TensorTerm(Term):
 
     @classmethod
     def degrees_asked(cls, spec: TermSpec) -> list[float]:
-        return [df or default_margin_df(len(spec.features)) for df in margin_degrees(spec)]
+        count, pairs = len(spec.features), zip(margin_degrees(spec), spec.features, strict=True)
+        return [df or default_margin_df(count, feature) for df, feature in pairs]
 
     @classmethod
     def is_main_effect(cls, spec: TermSpec) -> bool:
@@ -132,9 +133,9 @@ class TensorTerm(Term):
             reader.add_products(order, features, factors, source, PRODUCTS, block.coefficients)
 
 
-def default_margin_df(margins: int) -> float:
-    """Degrees of freedom of a margin where none are asked for."""
-    return float(_DEFAULT_DF ** (1 / margins))
+def default_margin_df(margins: int, feature: Expression) -> float:
+    """Degrees of freedom of a margin where none are asked for; of points so many per coordinate."""
+    return float(SURFACE_DF ** (1 / margins)) * len(feature.coordinates)
 
 
 def margin_degrees(spec: TermSpec) -> list[float | None]:
@@ -165,9 +166,13 @@ def _margin_request(spec: TermSpec, margin: int, learning: Learning) -> Request:
     if bs is None and knots is None and m is None and own is not None:
         bs, knots, m = (own.options.get(name) for name in ("bs", "knots", "m"))
         atoms = own.options.get("atoms") if atoms is None else atoms
+    if bs == "mrf":
+        return Request("mrf")
     if learning.is_category(feature) or bs == "re":
         return Request("re")
     size, reach = margin_option(spec.options, "k", margin), learning.reach[feature, True]
+    if feature.is_point or bs in DISTANCES:
+        return Request(bs or "tp", size, reach, margins=len(spec.features))
     if bs == LINEAR:
         return Request(LINEAR)
     (kind, degree, difference), margins = basis_form(bs, m), len(spec.features)

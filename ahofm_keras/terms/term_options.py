@@ -6,7 +6,7 @@ from typing import Any
 
 from ahofm_keras.formula import TermSpec
 from ahofm_keras.formula.margins import KNOT_OPTIONS
-from ahofm_keras.formula.options import DEFAULT_M, STEP_M
+from ahofm_keras.formula.options import DEFAULT_M, DISTANCES, STEP_M
 from ahofm_keras.transforms import Expression
 
 BASIS_OPTIONS = ("bs", *KNOT_OPTIONS)
@@ -48,6 +48,9 @@ def with_own_smooth(spec: TermSpec, feature: Expression, smooth: TermSpec | None
     said = basis_options(spec, feature)
     # Levels have neither knots nor a number of functions: nothing of them goes with what splines have.
     if smooth is None or (said and "re" in (said.get("bs"), smooth.options.get("bs"))):
+        return said
+    # Factors are of splines or levels.
+    if smooth.options.get("bs") in ("mrf", *DISTANCES):
         return said
     before = {option: smooth.options[option] for option in BASIS_OPTIONS if option in smooth.options}
     return {**before, **said}

@@ -33,7 +33,7 @@ class Variable:
     """A variable and the functions that terms have of it.
 
     Args:
-        label: e.g. `x1` or `log(x2)`.
+        label: e.g. `x1` or `log(x2)`; of points `lon, lat`.
         expression: of raw columns, whose values are the variable's.
         levels: of a category, empty for a number.
         places: positions of its features in the design.
@@ -53,6 +53,16 @@ class Variable:
         return bool(self.levels)
 
     @property
+    def is_point(self) -> bool:
+        """Whether its values are points `(n, d)`."""
+        return self.expression.is_point
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of its axes: of a point those of its coordinates, else its own."""
+        return tuple(map(str, self.expression.coordinates)) if self.is_point else (self.label,)
+
+    @property
     def size(self) -> int:
         """Number of functions m."""
         return sum(len(feature.eigenvalues) for feature in self.features) + len(self.products)
@@ -61,6 +71,12 @@ class Variable:
     def atoms(self) -> np.ndarray:
         """Values with functions of their own, rising."""
         return np.unique([atom for feature in self.features for atom in feature.basis.atoms])
+
+    @property
+    def typical_points(self) -> np.ndarray:
+        """Points that lie as those of the training rows do, `(m, d)`: the knots of its functions."""
+        radial = next(f.basis.radial for f in self.features if f.basis.radial is not None)
+        return np.asarray(radial.centre + radial.unit * radial.knots)
 
     def columns_of(self, place: int) -> slice:
         """Where the functions of a feature of the design stand among the variable's."""

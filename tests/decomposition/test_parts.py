@@ -25,6 +25,9 @@ FORMULAS = {
     "tensors": "gaussian ~ x3 + te(x1, x2, k=(4, 6)) + ti(x1, group, flag) + ti(x2, hour, x3, k=4)"
     " + ahofm(x1, x2, x3, F=2)",
     "tensors beyond": "gaussian ~ s(hour, bs='cp', knots=(0, 24)) + ti(hour, x1) + te(x1, x2, group, k=4)",
+    "points": "gaussian ~ s(x1, exposure, k=12) + te(x1, exposure, hour, d=(2, 1), k=(6, 4)) + s(x3, bs='gp')"
+    " + x1 + ahofm(x1, x2, group, F=2)",
+    "points beyond": "gaussian ~ s(x1, exposure, hour, bs='ds', m=(2, 0)) + ti(x1, exposure, group, d=(2, 1))",
     "linear beyond": "gaussian ~ ahofm(x1, x2, D=2) + x3",
 }
 

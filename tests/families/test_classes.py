@@ -128,6 +128,28 @@ def test_the_gradient_in_keras_is_the_score(name: str) -> None:
             np.testing.assert_allclose(slope.numpy(), family.score(y, full(p, len(y)))[key], atol=1e-9)
 
 
+@pytest.mark.parametrize("place", [-30.0, -6.0, 0.0, 0.4, 6.0, 30.0])
+@pytest.mark.parametrize("width", [1e-12, 1e-4, 0.02, 0.06, 0.5, 5.0, 80.0])
+def test_a_normal_variable_between_thresholds_keeps_its_digits(place: float, width: float) -> None:
+    """Against an integral of the density over the class, divided by its largest value there."""
+    family = Ordinal("probit", classes=LABELS[:3])
+    low, high = place, place + width
+    top = min(max(low, 0.0), high)
+    nodes, weights = np.polynomial.legendre.leggauss(60)
+    # All that counts lies near the largest density.
+    low, high = max(low, top - 12.0), min(high, top + 12.0)
+    span = min(high - low, width) if width > 0.01 else width  # a difference has lost digits
+    at = low + span / 2 * (1 + nodes)
+    inside = weights @ np.exp((top**2 - at**2) / 2) * span / 2
+    wanted = np.log(inside) - top**2 / 2 - np.log(2 * np.pi) / 2
+    parameters = {"loc": np.array([-place]), "width_b": np.array([width])}
+    found = family.log_density(np.array([1.0]), parameters)[0]
+    assert found == pytest.approx(wanted, rel=1e-9, abs=1e-9)
+    score = family.score(np.array([1.0]), parameters)["width_b"][0]
+    density = np.exp(-((place + width) ** 2) / 2 - wanted) / np.sqrt(2 * np.pi)
+    assert score == pytest.approx(density, rel=1e-5, abs=1e-9)
+
+
 @every_family
 def test_the_start_has_the_shares_of_the_classes(name: str) -> None:
     family = FAMILIES[name]

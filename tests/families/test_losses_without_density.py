@@ -152,7 +152,8 @@ def test_a_linear_model_is_that_of_statsmodels(linear_data: pd.DataFrame, level:
     # Without a corner the loss has its minimum a little beside that of the check loss.
     best = check_loss(linear_data.y, wanted, level)
     assert best <= check_loss(linear_data.y, found, level) < best * (1 + 1e-3)
-    error = model.predict(linear_data, type="link", interval=0.9)["se"]
+    first = next(iter(model.family.parameters))
+    error = model.predict(linear_data, type="link", interval=0.9)[f"{first}_se"]
     assert (np.abs(found - wanted) < 0.4 * error).all()
 
 

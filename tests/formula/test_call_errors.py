@@ -106,14 +106,17 @@ FUNCTIONS: list[Row] = [
 ]  # fmt: skip
 
 TERMS: list[Row] = [
-    ("y ~ s(x, z)",
-     "    ^^^^^^^",
-     "`s()` of two features is one of a number and a category, with bs=\"fs\", \"sz\" or \"re\". A surface "
-     "is written `te(x1, x2)` or `ti(x1, x2)`, many interactions `ahofm(x1, x2, x3)`."),
-    ("y ~ s(x, z, w)",
+    ('y ~ s(x, z, bs="ps")',
+     "    ^^^^^^^^^^^^^^^^",
+     'bs="ps" is of one feature; of several, `s()` is of distances between points, with bs="tp", "ds" or '
+     '"gp". A product of such bases is `te(x, z)`.'),
+    ("y ~ s(x, C(g))",
      "    ^^^^^^^^^^",
-     "`s()` takes 1 or 2 features, received 3. A surface is written `te(x1, x2)` or `ti(x1, x2)`, many "
-     "interactions `ahofm(x1, x2, x3)`."),
+     "`C(g)` is a category and cannot be a coordinate. A curve for each level is "
+     '`s(x, C(g), bs="fs")`.'),
+    ("y ~ s()",
+     "    ^^^",
+     "`s()` takes at least 1 feature, received 0."),
     ('y ~ s(x, bs="fs")',
      "    ^^^^^^^^^^^^^",
      'bs="fs" is that of a number and a category: `s(x, g, bs="fs")`.'),
@@ -145,9 +148,6 @@ TERMS: list[Row] = [
      "              ^^^^",
      "Unknown argument `by` of `afm()`. Known: `F`, `atoms`, `bs`, `center`, `df`, `k`, `knots`, `m`, `main`. "
      "Interactions that differ between levels of `g` are `ahofm(x1, x2, g)`."),
-    ("y ~ s()",
-     "    ^^^",
-     "`s()` takes 1 or 2 features, received 0."),
     ("y ~ ahofm(x)",
      "    ^^^^^^^^",
      "`ahofm()` takes at least 2 features, received 1."),
@@ -216,10 +216,20 @@ OPTIONS: list[Row] = [
     ("y ~ s(x, sp=-1)",
      "         ^^^^^",
      "`sp` of `s()` must be a number of at least 0.\n    Received: sp=-1."),
-    ('y ~ s(x, bs="tp")',
+    ('y ~ s(x, bs="cr")',
      '         ^^^^^^^',
-     "`bs` of `s()` must be one of 'ps', 'cp', 're', 'step', 'fs', 'sz'. Leave `bs` out for a P-spline; "
-     '`knots="quantile"` puts knots where the rows are.\n    Received: bs="tp".'),
+     "`bs` of `s()` must be one of 'ps', 'cp', 're', 'step', 'mrf', 'tp', 'ds', 'gp', 'fs', 'sz'. Leave "
+     '`bs` out for a P-spline; `knots="quantile"` puts knots where the rows are.\n    Received: bs="cr".'),
+    ("y ~ s(x, z, m=(3, 2))",
+     "            ^^^^^^^^",
+     "`m` of `s()` must be the order of derivatives, a whole number from 1 to 5.\n"
+     "    Received: m=(3, 2)."),
+    ('y ~ s(x, bs="gp", knots="even")',
+     "    ^^^^^^^^^^^^^^^^^^^^^^^^^^^",
+     "`knots` has no meaning for functions of distances."),
+    ("y ~ te(x, z, g, d=(2, 2))",
+     "    ^^^^^^^^^^^^^^^^^^^^^",
+     "`d` of `te()` says that there are 4 features, but there are 3: `x`, `z`, `g`."),
     ("y ~ s(x, knots=(24, 0))",
      "         ^^^^^^^^^^^^^",
      "`knots` of `s()` must be the two ends of the axis in rising order, e.g. (0, 24).\n"
@@ -236,7 +246,7 @@ OPTIONS: list[Row] = [
      '`k` has no meaning with bs="re".'),
     ('y ~ s(C(g), bs="ps")',
      '    ^^^^^^^^^^^^^^^^',
-     '`C(g)` is a category: leave out `bs`, or use bs="re".'),
+     '`C(g)` is a category: leave out `bs`, or use bs="re" or "mrf".'),
     ("y ~ ahofm(x, z, D=4)",
      "    ^^^^^^^^^^^^^^^^",
      "`D` of `ahofm()` must lie between 2 and its number of features.\n"
@@ -378,10 +388,10 @@ TENSORS: list[Row] = [
      "`te()` takes `df` or `sp`, not both."),
     ("y ~ te(x, z, F=3)",
      "             ^^^",
-     "Unknown argument `F` of `te()`. Known: `atoms`, `bs`, `by`, `df`, `id`, `k`, `knots`, `m`, `reference`, `sp`."),
+     "Unknown argument `F` of `te()`. Known: `atoms`, `bs`, `by`, `d`, `df`, `id`, `k`, `knots`, `m`, `reference`, `sp`."),
     ("y ~ te(x, z, pure=True)",
      "             ^^^^^^^^^",
-     "Unknown argument `pure` of `te()`. Known: `atoms`, `bs`, `by`, `df`, `id`, `k`, `knots`, `m`, `reference`, `sp`."),
+     "Unknown argument `pure` of `te()`. Known: `atoms`, `bs`, `by`, `d`, `df`, `id`, `k`, `knots`, `m`, `reference`, `sp`."),
     ("y ~ te(x, z, knots=(3, 1))",
      "             ^^^^^^^^^^^^",
      "`knots` of `te()` must be the two ends of the axis in rising order, e.g. (0, 24).\n"
@@ -393,7 +403,7 @@ TENSORS: list[Row] = [
      "    Received: knots=('even', 'odd')."),
     ("y ~ te(x, C(g), bs=('ps', 'ps'))",
      "    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^",
-     '`C(g)` is a category: leave out `bs`, or use bs="re".'),
+     '`C(g)` is a category: leave out `bs`, or use bs="re" or "mrf".'),
     ("y ~ te(x, C(g), k=(5, 5))",
      "    ^^^^^^^^^^^^^^^^^^^^^",
      "`k` has no meaning for the category `C(g)`."),

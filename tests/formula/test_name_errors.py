@@ -10,14 +10,14 @@ from ahofm_keras.errors import FormulaError
 from ahofm_keras.formula import parse_formula
 
 KNOWN = (
-    "    Known terms: `afm`, `ahofm`, `fm`, `grouplasso`, `hofm`, `lasso`, `offset`, `ridge`, `s`, `te`, "
-    "`ti`.\n"
+    "    Known terms: `afm`, `ahofm`, `deep`, `fm`, `grouplasso`, `hofm`, `lasso`, `offset`, `ridge`, "
+    "`s`, `te`, `ti`.\n"
     "    Known functions: `C`, `I`, `Q`, `abs`, `center`, `cos`, `exp`, `expm1`, `log`, `log10`, "
     "`log1p`, `log2`, `poly`, `scale`, `sin`, `sqrt`, `tanh`."
 )
 DOT = (
-    "`.` cannot stand here: it is a term, or a feature of `afm()`, `ahofm()`, `fm()`, `grouplasso()`, "
-    "`hofm()`, `lasso()`, `ridge()`, `s()`, `te()`, `ti()`."
+    "`.` cannot stand here: it is a term, or a feature of `afm()`, `ahofm()`, `deep()`, `fm()`, "
+    "`grouplasso()`, `hofm()`, `lasso()`, `ridge()`, `s()`, `te()`, `ti()`."
 )
 QUOTE = '`Q()` takes a column\'s name as text, e.g. `Q("a b")`.'
 

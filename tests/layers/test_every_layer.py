@@ -15,7 +15,7 @@ import tensorflow as tf
 from keras import ops
 
 from ahofm_keras import layers
-from ahofm_keras.bases import make_levels, make_linear, make_spline
+from ahofm_keras.bases import make_distances, make_levels, make_linear, make_spline
 from ahofm_keras.layers import (
     BasisExpansion,
     BlockColumns,
@@ -30,6 +30,7 @@ from ahofm_keras.layers import (
     Positions,
     Posterior,
     Predictor,
+    RadialExpansion,
     RangeLimit,
     Response,
     Scaled,
@@ -39,7 +40,8 @@ from ahofm_keras.layers import (
     TensorProduct,
 )
 from ahofm_keras.layers.inputs import RawColumns
-from ahofm_keras.transforms import Expression, column
+from ahofm_keras.radial import make_duchon
+from ahofm_keras.transforms import Expression, column, point
 from tests.layers.common import DTYPES, ROWS, coordinates
 
 # The shared check
@@ -90,6 +92,7 @@ def _contributions(dtype: str) -> tuple[Any, ...]:
 
 X = np.random.default_rng(3).uniform(size=200)
 CUBIC, PARABOLA = coordinates(make_spline(X, 7), X), coordinates(make_spline(X, 3, degree=2), X)
+RADIAL = make_duchon(np.random.default_rng(4).uniform(size=(50, 2)), 9, 2)
 
 CASES = {
     "Positions": Case(
@@ -100,6 +103,7 @@ CASES = {
                 (column("flag"), make_levels((False, True))),
                 (column("z"), make_linear(X)),
                 (Expression("exp", (column("z"),)), make_spline(X, 7, cyclic=True)),
+                (point(column("z"), column("x")), make_distances("tp", RADIAL, "clip")),
             ],
             **options,
         ),
@@ -174,6 +178,9 @@ CASES = {
         lambda **options: BasisExpansion([2, 0], [7, 5], 3, straight=True, **options),
         _tensor(ROWS, 3),
         others=("int32",),
+    ),
+    "RadialExpansion": Case(
+        lambda **options: RadialExpansion(1, RADIAL, **options), _tensor(ROWS, 3), others=("int32",)
     ),
     "Smooth": Case(
         lambda **options: Smooth(1, CUBIC.transform, CUBIC.eigenvalues, 2.0, **options),
@@ -296,6 +303,11 @@ def randomise(layer: keras.layers.Layer) -> None:
     layer.set_weights([rng.normal(size=weight.shape) for weight in layer.weights])
 
 
+def assert_equal_outputs(found: Any, wanted: Any) -> None:
+    for own, other in zip(tf.nest.flatten(found), tf.nest.flatten(wanted), strict=True):
+        np.testing.assert_array_equal(np.asarray(own), np.asarray(other))
+
+
 def test_every_layer_is_checked() -> None:
     exported = {
         name
@@ -341,7 +353,7 @@ def test_config_brings_back_a_layer_of_equal_outputs(name: str, dtype: str) -> N
     for found, wanted in zip(again.get_weights(), start, strict=True):
         np.testing.assert_array_equal(found, wanted)
     again.set_weights(layer.get_weights())
-    np.testing.assert_array_equal(np.asarray(again(*inputs)), np.asarray(layer(*inputs)))
+    assert_equal_outputs(again(*inputs), layer(*inputs))
     assert again.get_config() == layer.get_config()
     assert [float(loss) for loss in again.losses] == [float(loss) for loss in layer.losses]
 
@@ -358,7 +370,7 @@ def test_keras_brings_back_a_layer_that_was_built(name: str) -> None:
     assert type(again) is type(layer)
     assert [w.shape for w in again.weights] == [w.shape for w in layer.weights]
     again.set_weights(layer.get_weights())
-    np.testing.assert_array_equal(np.asarray(again(*inputs)), np.asarray(layer(*inputs)))
+    assert_equal_outputs(again(*inputs), layer(*inputs))
 
 
 @every_layer

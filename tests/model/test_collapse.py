@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any
 
@@ -65,6 +66,33 @@ def test_no_false_alarm(case: str) -> None:
     model, said = fit(*ALLOWED[case])
     assert not [own for own in said if "as good as 0" in own]
     assert model.fit_result.converged
+
+
+HALF = np.where(RNG.uniform(size=len(X)) < 0.5, 0.0, np.exp(X))
+
+
+@pytest.mark.parametrize(
+    ("family", "formula", "y", "told"),
+    [
+        ("gaussian_ls", {"loc": "y ~ x", "scale": "~ x"}, HALF, r"is 0 exactly in \d+ of \d+ rows.*a scale.*`family=\"tweedie\"`"),
+        ("student_t", {"loc": "y ~ x", "df": "~ x"}, HALF - 1, "is -1 exactly"),
+        ("gaussian_ls", {"loc": "y ~ x", "scale": "~ 1"}, HALF, None),
+        ("gaussian_ls", {"loc": "y ~ x", "scale": "~ x"}, np.round(X + RNG.normal(size=len(X))), None),
+        ("tweedie", {"mean": "y ~ x", "dispersion": "~ x"}, HALF, None),
+    ],
+)  # fmt: skip
+def test_a_value_that_many_rows_share_is_said_before_the_fit(
+    family: str, formula: Any, y: np.ndarray, told: str | None
+) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ak.AdditiveModel(formula, pd.DataFrame({"x": X, "y": y}), family=family)
+    messages = [str(own.message) for own in caught]
+    if told is None:
+        assert not messages
+    else:
+        (message,) = messages
+        assert re.search(told, message)
 
 
 def test_rows_are_measured_by_their_own_size_or_by_the_spread_of_all() -> None:

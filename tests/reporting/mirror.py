@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 from scipy.interpolate import BSpline
+from scipy.spatial.distance import cdist
+from scipy.special import kv, xlogy
 
 from ahofm_keras.reporting.encoding import unpack
 from ahofm_keras.transforms import Expression, evaluate_expression
@@ -42,7 +44,11 @@ def _functions(variable: dict[str, Any], row: dict[str, Any]) -> np.ndarray:
     value = _evaluate(variable["expression"], row)
     if variable["levels"]:
         value = variable["levels"].index(value)
-    found = [unpack(basis["transform"]).T @ _basis(basis, value) for basis in variable["bases"]]
+    found = [
+        _basis(basis, value) if basis["transform"] is None
+        else unpack(basis["transform"]).T @ _basis(basis, value)
+        for basis in variable["bases"]
+    ]  # fmt: skip
     for product in variable["products"]:
         found.append(np.array([np.prod([_component(own, value) for own in product])]))
     return np.concatenate(found)
@@ -67,7 +73,9 @@ def _component(component: dict[str, Any], value: float) -> float:
 def _basis(basis: dict[str, Any], value: float) -> np.ndarray:
     """Functions of a basis inside the range of the training data."""
     size, degree, axis = basis["size"], basis["degree"], unpack(basis["axis"])
-    if basis["kind"] == "re":
+    if basis["radial"] is not None:
+        return _radial(basis["radial"], value)
+    if basis["kind"] in ("re", "mrf"):
         return np.eye(size)[value]
     if basis["kind"] == "linear":
         return np.array([(value - axis[0]) / axis[1]])
@@ -81,3 +89,25 @@ def _basis(basis: dict[str, Any], value: float) -> np.ndarray:
         return np.array([values[k::size].sum() for k in range(size)])
     splines = values[: len(knots) - degree - 1 - len(basis["atoms"])]
     return np.concatenate([splines, np.zeros(len(basis["atoms"]))])
+
+
+def _radial(radial: dict[str, Any], value: Any) -> np.ndarray:
+    """Functions of distances, by SciPy's distances."""
+    place = (np.atleast_1d(value) - unpack(radial["centre"])) / radial["unit"]
+    r = cdist(place[None], unpack(radial["knots"]))[0]
+    kernels = {
+        "logarithm": lambda: -((-1) ** (radial["shape"] // 2)) * xlogy(r ** radial["shape"], r),
+        "power": lambda: (-1) ** np.ceil(radial["shape"] / 2) * r ** radial["shape"],
+        "matern_3": lambda: matern(r / radial["shape"]),
+    }
+    polynomials = np.prod(place ** np.array(radial["powers"]), axis=1)
+    return kernels[radial["kernel"]]() @ unpack(radial["projection"]) + polynomials @ unpack(
+        radial["mixing"]
+    )
+
+
+def matern(r: np.ndarray) -> np.ndarray:
+    """Of 3/2, by Bessel functions."""
+    return np.where(
+        r > 0, np.sqrt(2 / np.pi) * np.maximum(r, 1e-9) ** 1.5 * kv(1.5, np.maximum(r, 1e-9)), 1.0
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -270,3 +271,45 @@ def test_scripts_know_atoms(frame: pd.DataFrame, run_script: Run) -> None:
     # The page unpacks whatever a margin has.
     for margin in contents["margins"]:
         assert all(value is None or {"shape"} < set(value) for value in margin.values())
+
+
+POINTS = (
+    "gaussian ~ s(x1, exposure, k=12) + ti(x1, exposure, hour, d=(2, 1), k=(7, 4))"
+    " + s(x2, bs='gp', k=8) + s(group, bs='mrf') + s(hour, x3, bs='ds', m=(2, 0.5), k=9)"
+)
+
+
+@pytest.mark.parametrize("extrapolation", ["clip", "linear"])
+def test_scripts_know_points_and_regions(
+    frame: pd.DataFrame, run_script: Run, extrapolation: str
+) -> None:
+    levels = sorted(frame["group"].unique())
+    chain = {
+        own: [levels[k] for k in (i - 1, i + 1) if 0 <= k < len(levels)] for i, own in enumerate(levels)
+    }
+    model = build(POINTS, frame, neighbours={"group": chain}, extrapolation=extrapolation)
+    model.fit(frame, verbose=0, solver="bcd")
+    contents, rows = contents_of(model), frame.iloc[:ROWS].copy()
+    wanted = model.predict(rows, type="link", interval=0.95)
+    found = [mirror.predict(contents, row) for row in records(model, rows)]
+    np.testing.assert_allclose(found, wanted["link"], atol=1e-5 * wanted["link"].std())
+    rows.iloc[:5, rows.columns.get_loc("x1")] += 1.0  # also beyond the training range
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ak.AhofmWarning)
+        wanted = model.predict(rows, type="link", interval=0.95)
+    effect = ak.effect(model, "x1", "exposure", points=4)
+    points = np.stack(np.meshgrid(*effect.grid, indexing="ij"), axis=-1).reshape(-1, 2).tolist()
+    three = ak.effect(model, "x1", "exposure", "hour", points=3)
+    further = np.stack(np.meshgrid(*three.grid[:2], indexing="ij"), axis=-1).reshape(-1, 2).tolist()
+    labels = [variable["label"] for variable in contents["arithmetic"]["variables"]]
+    place, hour = labels.index("x1, exposure"), labels.index("hour")
+    at = at_rows(records(model, rows), "[model.at(row).link, posterior.errorAt(model.at(row))]")
+    links, map_, product = run_script(
+        contents,
+        f"[{at}, [...model.partOn([{place}], [{points}])],"
+        f" [...model.partOn([{place}, {hour}], [{further}, {three.grid[2].tolist()}])]]",
+    )
+    np.testing.assert_allclose(np.array(links)[:, 0], wanted["link"], atol=1e-5 * wanted["link"].std())
+    np.testing.assert_allclose(np.array(links)[:, 1], wanted["se"], rtol=1e-4)
+    np.testing.assert_allclose(map_, effect.fit.reshape(-1), rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(product, three.fit.reshape(-1), rtol=1e-7, atol=1e-9)

@@ -89,6 +89,7 @@ def test_the_main_effect_of_a_number_stands_once() -> None:
     assert not beside.terms[1].constant
     assert fit("te(x, w, by=z, k=4)").terms[0].constant
     assert not fit("ti(x, w, by=z, k=4)").terms[0].constant
+    assert not fit("s(x, by=z, pc=0.5)").terms[0].constant
 
 
 def test_degrees_of_freedom_are_those_of_the_rows_that_a_curve_has() -> None:
@@ -389,6 +390,14 @@ def test_effects_by_a_category_are_differences_of_predictions(
         ak.effect(curves, by="g")
     with pytest.raises(ak.DataError, match="use one of the two"):
         ak.effect(curves, "x", by="g", purify=True)
+
+
+def test_a_slope_without_a_mean_of_its_own_goes_through_its_point(data: pd.DataFrame) -> None:
+    model = ak.AdditiveModel("y ~ g + s(x, by=z, k=7, pc=0.5)", data)
+    model.fit(data, verbose=0)
+    found = ak.effect(model, "x", by="z", at={"x": [0.5, 0.9]})
+    assert abs(found.fit[0]) < 1e-6 < abs(found.fit[1])
+    np.testing.assert_allclose(found.se[0], 0, atol=1e-6)
 
 
 def test_checks_and_pictures_know_the_curves(fitted: ak.AdditiveModel, data: pd.DataFrame) -> None:

@@ -31,6 +31,7 @@ function evaluateExpression(node, row) {
   if (node.function === "number") return node.arguments[0];
   const values = node.arguments.map((argument) => evaluateExpression(argument, row));
   if (node.function === "C") return values[0];
+  if (node.function === "point") return values;
   if (node.function === "center") return values[0] - node.state[0];
   if (node.function === "scale") return (values[0] - node.state[0]) / node.state[1];
   if (!Object.hasOwn(FUNCTIONS, node.function)) throw new Error(`Unknown function ${node.function}`);
@@ -88,12 +89,52 @@ const cardinalSlope = (offset, degree) => cardinal(offset + 0.5, degree - 1) - c
 /** Whether a value is an atom, but for rounding. */
 const isAtom = (atom, value) => Math.abs(value - atom) <= 4 * Number.EPSILON * Math.abs(atom);
 
-/** All functions of a basis at a raw value, or at the index of a level. */
+/** Correlations by distances in their unit, as in radial.py. */
+const CORRELATIONS = {
+  spherical: (r) => (r <= 1 ? 1 - 1.5 * r + 0.5 * r ** 3 : 0),
+  exponential: (r, power) => Math.exp(-(r ** power)),
+  matern_3: (r) => (1 + r) * Math.exp(-r),
+  matern_5: (r) => (1 + r + r ** 2 / 3) * Math.exp(-r),
+  matern_7: (r) => (1 + r + 0.4 * r ** 2 + r ** 3 / 15) * Math.exp(-r),
+};
+
+/** The function of a distance that a radial basis is made of, from its square. */
+function radialKernel({ kernel, shape, power }, square) {
+  const own = Math.max(square, 1e-300);
+  if (kernel in CORRELATIONS) return CORRELATIONS[kernel](Math.sqrt(own) / shape, power);
+  const found = (Math.floor(shape / 2 + 1) % 2 ? -1 : 1) * own ** (shape / 2);
+  return kernel === "logarithm" ? (found * Math.log(own)) / 2 : found;
+}
+
+/** Functions of the distances of a point to knots, then polynomials. */
+function evaluateRadial(basis, value) {
+  const { radial } = basis, count = radial.centre.length, found = new Float64Array(basis.size);
+  const place = Array.from(radial.centre, (centre, c) => {
+    const raw = count > 1 ? value[c] : value;
+    const own = basis.extrapolation === "linear" ? raw : clamp(raw, radial.ends[c], radial.ends[count + c]);
+    return (own - centre) / radial.unit;
+  });
+  const { size } = basis;
+  for (let k = 0; k < radial.knots.length / count; k++) {
+    let square = 0;
+    for (let c = 0; c < count; c++) square += (place[c] - radial.knots[k * count + c]) ** 2;
+    const kernel = radialKernel(radial, square);
+    for (let q = 0; q < size; q++) found[q] += kernel * radial.projection[k * size + q];
+  }
+  radial.powers.forEach((powers, t) => {
+    const term = powers.reduce((product, power, c) => product * place[c] ** power, 1);
+    for (let q = 0; q < size; q++) found[q] += term * radial.mixing[t * size + q];
+  });
+  return found;
+}
+
+/** All functions of a basis at a raw value or point, or at the index of a level. */
 function evaluateBasis(basis, value) {
   const { size, degree, kind } = basis;
+  if (basis.radial) return evaluateRadial(basis, value);
   if (kind === "linear") return [(value - basis.axis[0]) / basis.axis[1]];
   const found = new Float64Array(size);
-  if (kind === "re") {
+  if (kind === "re" || kind === "mrf") {
     if (value >= 0) found[value] = 1;
     return found;
   }
@@ -193,8 +234,12 @@ class Model {
     this.variables = arithmetic.variables.map((variable) => ({
       ...variable,
       isCategory: variable.levels.length > 0,
+      isPoint: variable.coordinates.length > 1,
       bases: variable.bases.map((basis) => ({
-        ...basis, axis: unpack(basis.axis), warped: unpack(basis.warped), transform: unpack(basis.transform),
+        ...basis, axis: unpack(basis.axis), warped: unpack(basis.warped),
+        transform: basis.transform && unpack(basis.transform),
+        radial: basis.radial && Object.fromEntries(Object.entries(basis.radial).map(([key, own]) =>
+          [key, typeof own === "object" && !Array.isArray(own) ? unpack(own) : own])),
       })),
       means: unpack(variable.means),
       atoms: [...new Set(variable.bases.flatMap((basis) => basis.atoms))].sort((a, b) => a - b),
@@ -216,7 +261,7 @@ class Model {
 
   // Values of single variables
 
-  /** Value of a variable at a row: a number, or the index of a level (-1: none of them). */
+  /** Value of a variable at a row: a number, a point, or the index of a level (-1: none of them). */
   valueAt(v, row) {
     const variable = this.variables[v];
     const value = evaluateExpression(variable.expression, row);
@@ -234,6 +279,10 @@ class Model {
     const variable = this.variables[v], found = [];
     for (const basis of variable.bases) {
       const values = evaluateBasis(basis, value);
+      if (basis.transform === null) {
+        found.push(...values);
+        continue;
+      }
       const width = basis.transform.length / basis.size;
       const own = new Float64Array(width);
       for (let i = 0; i < values.length; i++)

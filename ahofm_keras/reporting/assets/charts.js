@@ -147,9 +147,21 @@ function histogram(given, low, high, bins) {
   return { edges, heights };
 }
 
+/** The variable of an axis; of a coordinate, "3.0", the point that it belongs to. */
+const variableOf = (axis) => model.variables[parseInt(axis, 10)];
+const isLevels = (axis) => variableOf(axis).isCategory;
+
+/** Quantiles of the training rows along an axis. */
+function quantilesOf(axis) {
+  const { quantiles } = margins[parseInt(axis, 10)], { coordinates, isPoint } = variableOf(axis);
+  if (!isPoint) return quantiles;
+  const own = Number(String(axis).split(".")[1]);
+  return quantiles.filter((_, i) => i % coordinates.length === own);
+}
+
 /** The part of an axis that is shown: all of it, or without tails that would squeeze the rest. */
 function viewOf(v, everything = false) {
-  const { quantiles } = margins[v], last = quantiles.length - 1;
+  const quantiles = quantilesOf(v), last = quantiles.length - 1;
   const [low, high] = [quantiles[0], quantiles[last]];
   const inner = quantiles[last - 1] - quantiles[1];
   const tails = inner > 0 && high - low > 2 * inner;

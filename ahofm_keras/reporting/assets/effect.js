@@ -14,6 +14,7 @@ function showEffect() {
   follow = cursor = null;
   for (const id of ["effect-readout", "effect-legend", "effect-words"]) byId(id).replaceChildren();
   showControls(subset);
+  if (subset.some((v) => model.variables[v].isPoint)) return showPlaces(subset);
   if (subset.length > 2) return showSlices(subset);
   if (subset.length === 2) return showPair(subset);
   return model.variables[first].isCategory ? showLevels(first) : showCurve(first);
@@ -31,10 +32,11 @@ const hasResiduals = sample !== null && page.sample.residuals !== null && !page.
 
 /** Switches that make sense for a subset. */
 function showControls(subset) {
-  const numbers = subset.filter((v) => !model.variables[v].isCategory);
-  const drawn = subset.length === 2 ? isSurface(subset) && sample !== null : hasResiduals && subset.length === 1;
+  const numbers = subset.filter((v) => !model.variables[v].isCategory && !model.variables[v].isPoint);
+  const hasPoint = subset.some((v) => model.variables[v].isPoint);
+  const drawn = hasPoint ? sample !== null : subset.length === 2 ? isSurface(subset) && sample !== null : hasResiduals && subset.length === 1;
   const switches = [
-    ["points", "Rows of the data", drawn && numbers.length > 0],
+    ["points", "Rows of the data", drawn && (hasPoint || numbers.length > 0)],
     ["joint", subset.length > 2 ? "With smaller effects" : "With single effects", subset.length > 1],
     ["everything", "Whole range", numbers.some((v) => viewOf(v).tails)],
   ].filter(([, , useful]) => useful);

@@ -103,11 +103,16 @@ function shortenApart(texts, most) {
   }
   return best.found;
 }
-const nameOf = (v) => model.variables[v].name;
+/** Name of a variable, or of a coordinate, "3.0". */
+const nameOf = (axis) => {
+  const [v, coordinate] = String(axis).split(".").map(Number);
+  return coordinate === undefined ? model.variables[v].name : model.variables[v].coordinates[coordinate];
+};
 const labelOf = (subset) => subset.map(nameOf).join(" × ");
 /** A variable's value as text. */
 const valueText = (v, value) =>
-  model.variables[v].isCategory ? levelText(model.variables[v].levels[value]) : number(value);
+  model.variables[v].isCategory ? levelText(model.variables[v].levels[value])
+    : model.variables[v].isPoint ? Array.from(value, (own) => number(own)).join(", ") : number(value);
 const count = (whole) => whole.toLocaleString("en-US");
 
 // Effects below this fill only a part of their picture.

@@ -11,7 +11,7 @@ function cellsNear(a, b) {
   const [rows, columns, text] = found, bytes = atob(text);
   const bit = (i, k) => (bytes.charCodeAt((i * columns + k) >> 3) >> (7 - ((i * columns + k) & 7))) & 1;
   const [first, second] = swapped ? [b, a] : [a, b];
-  const reach = [first, second].map((v) => (model.variables[v].isCategory ? 0 : NEAR));
+  const reach = [first, second].map((v) => (isLevels(v) ? 0 : NEAR));
   const near = new Uint8Array(rows * columns);
   for (let i = 0; i < rows; i++)
     for (let k = 0; k < columns; k++)
@@ -25,18 +25,18 @@ function cellsNear(a, b) {
 }
 
 function cellOf(v, value, cells) {
-  if (model.variables[v].isCategory) return value;
-  const { quantiles } = margins[v], low = quantiles[0], high = quantiles[quantiles.length - 1];
+  if (isLevels(v)) return value;
+  const quantiles = quantilesOf(v), low = quantiles[0], high = quantiles[quantiles.length - 1];
   const share = (value - low) / (high - low);
   return share < 0 || share > 1 ? -1 : Math.min(Math.floor(share * cells), cells - 1);
 }
 
-/** Values along the axis of a variable. */
+/** Values along the axis of a variable, or of a coordinate. */
 function axisOf(v, points, everything) {
-  const { isCategory, levels } = model.variables[v];
-  if (isCategory) return Float64Array.from(levels, (_, i) => i);
+  const { levels } = variableOf(v);
+  if (isLevels(v)) return Float64Array.from(levels, (_, i) => i);
   const { low, high } = viewOf(v, everything);
-  return model.besideAtoms(v, even(low, high, points));
+  return variableOf(v).isPoint ? even(low, high, points) : model.besideAtoms(v, even(low, high, points));
 }
 
 /** Size of a surface where there are rows; a few corners may be larger, and would make the rest pale. */
@@ -56,7 +56,7 @@ function classColour(scale, value, most) {
 
 /** Range of an axis in its figure: half a tile more on both sides of levels. */
 const extent = (v, axis) =>
-  model.variables[v].isCategory ? [-0.5, axis.length - 0.5] : [axis[0], axis[axis.length - 1]];
+  isLevels(v) ? [-0.5, axis.length - 0.5] : [axis[0], axis[axis.length - 1]];
 
 /** A figure of a surface: the first variable to the right, the second up. */
 function surfaceFigure(subset, axes, values, most, { height, near, labels = true, width = chart.clientWidth }) {
@@ -72,12 +72,12 @@ function surfaceFigure(subset, axes, values, most, { height, near, labels = true
   const [x, y] = [extent(a, axes[0]), extent(b, axes[1])];
   const yLabel = labels ? nameOf(b) : null, left = labels ? 52 : 36, letters = narrow() ? 13 : 20;
   // Names of levels are wider than numbers.
-  const beside = model.variables[b].isCategory ? 7 * letters : 0;
+  const beside = isLevels(b) ? 7 * letters : 0;
   const figure = makeFigure({ x, y, height, xLabel: nameOf(a), yLabel, left, width: width - beside });
   addImage(figure, pixels, rows, columns, x, y);
   [...figure.xgrids, ...figure.ygrids].forEach((grid) => { grid.visible = false; });
-  if (model.variables[a].isCategory) nameLevels(figure.xaxes[0], a, narrow() ? 8 : 14);
-  if (model.variables[b].isCategory) nameLevels(figure.yaxes[0], b, letters);
+  if (isLevels(a)) nameLevels(figure.xaxes[0], a, narrow() ? 8 : 14);
+  if (isLevels(b)) nameLevels(figure.yaxes[0], b, letters);
   return figure;
 }
 
@@ -96,8 +96,14 @@ function addRows(figure, [a, b]) {
 }
 
 /** Where the sliders stand. */
-function addPlace(figure, [a, b]) {
-  const at = (row) => ({ x: [model.valueAt(a, row)], y: [model.valueAt(b, row)] });
+const addPlace = (figure, [a, b]) => addRing(figure, (row) => [model.valueAt(a, row), model.valueAt(b, row)]);
+
+/** A ring at a place that follows from the row of the sliders; returns what moves it. */
+function addRing(figure, placeOf) {
+  const at = (row) => {
+    const [x, y] = placeOf(row);
+    return { x: [x], y: [y] };
+  };
   const ring = source(at(state.row));
   for (const [line_color, line_width] of [[colour("ground"), 4], [colour("marker"), 2]]) {
     const style = { size: 11, fill_color: null, line_color, line_width };
