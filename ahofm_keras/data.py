@@ -244,8 +244,8 @@ def _as_series(values: Any, name: str) -> pd.Series:
         raise DataError(f"Column `{name}` must have one dimension; its rows differ in length.") from None
     if array.ndim > 1:
         raise DataError(
-            f"Column `{name}` must have one dimension, has {array.ndim}. Arrays stand in `deep()`, by "
-            "their bare name."
+            f"Column `{name}` must have one dimension, has {array.ndim}. Arrays stand in `s()` and "
+            "`deep()`, by their bare name."
         )
     return pd.Series(np.atleast_1d(array))
 

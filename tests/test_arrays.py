@@ -77,6 +77,6 @@ def test_what_is_wrong_is_said(name: str) -> None:
 
 def test_arrays_stand_nowhere_else() -> None:
     with pytest.raises(
-        DataError, match=r"`a` must have one dimension, has 3. Arrays stand in `deep\(\)`"
+        DataError, match=r"`a` must have one dimension, has 3. Arrays stand in `s\(\)` and `deep\(\)`"
     ):
         read_columns({"a": IMAGES}, ["a"])

@@ -53,7 +53,7 @@ REFUSED: dict[str, tuple[Any, list[str], dict[str, str] | None, str]] = {
         None,
         "Column `1` stands more than once in the data. Rename one of them.",
     ),
-    "two dimensions": ({"x": [[1.0, 2.0]]}, ["x"], None, "Column `x` must have one dimension, has 2. Arrays stand in `deep()`, by their bare name."),
+    "two dimensions": ({"x": [[1.0, 2.0]]}, ["x"], None, "Column `x` must have one dimension, has 2. Arrays stand in `s()` and `deep()`, by their bare name."),
     "nan": ({"x": [1.0, NAN, NAN]}, ["x"], None, f"Column `x` has 2 missing values, first at row 1. {MISSING}"),
     "None": ({"x": [None, 1.0]}, ["x"], None, f"Column `x` has 1 missing value, first at row 0. {MISSING}"),
     "None among texts": ({"x": ["a", None]}, ["x"], None, f"Column `x` has 1 missing value, first at row 1. {MISSING}"),

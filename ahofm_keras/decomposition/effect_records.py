@@ -25,6 +25,12 @@ from ahofm_keras.decomposition.parts import NOTHING, Parts
 from ahofm_keras.decomposition.purify import Purification, purify_parts
 from ahofm_keras.decomposition.ranking import over
 from ahofm_keras.decomposition.uncertainty import Uncertainty
+from ahofm_keras.decomposition.weight_functions import (
+    WeightFunction,
+    find_functional,
+    functional_terms,
+    read_weight_function,
+)
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.arguments import check_level
@@ -129,6 +135,9 @@ def effect(
 ) -> Effect:
     """The effect of one feature, a pair, a triple...
 
+    Of a term of arrays, `s(t, by=w)`, it is f(t): what a unit of w at t adds to the link. Name `by="w"`
+    where several terms have the points t.
+
     With `by=` it is a curve per level of a category, or the slope of a number as a function of the
     features: what `s(x, by=g)`, `s(x, g, bs="fs")` and `s(x, by=z)` are read for.
 
@@ -151,6 +160,11 @@ def effect(
             finite or no levels; a slope of a number that is not linear.
     """
     parts = Parts(model, parameter)
+    functional = find_functional(parts, features, by)
+    if functional is not None:
+        if purify:
+            raise DataError("`purify` is for functions of features: arrays share nothing with others.")
+        return _of_weights(parts, read_weight_function(parts, functional, points, at))
     if by is not None:
         check_by(by, features, purify)
         return _effect_by(parts, find_subset(parts, (*features, by)), points, at or {})
@@ -173,7 +187,8 @@ def effects(
 ) -> list[Effect]:
     """Effects of all features and, strongest first, of all pairs that have one.
 
-    Effects of networks of one column, `deep(x, net="net")`, stand after those of features.
+    Effects of networks of one column, `deep(x, net="net")`, stand after those of features, then the
+    functions f of terms of arrays, `s(t, by=w)`.
 
     Args:
         model: fitted.
@@ -200,7 +215,18 @@ def effects(
         chosen = sorted(ranked) if size == 1 else list(ranked)[:top]
         found += [maker.make(subset, ranked[subset]) for subset in chosen]
         found += maker.networks() if size == 1 else []
+        if size == 1:
+            terms = functional_terms(parts)
+            found += [_of_weights(parts, read_weight_function(parts, own, points)) for own in terms]
     return found
+
+
+def _of_weights(parts: Parts, own: WeightFunction) -> Effect:
+    """The function of a term of arrays: the slope of the weights along the axis of the points."""
+    return Effect(
+        own.label, (own.points,), (own.grid,), own.fit, own.se, own.share, None, (False,),
+        parameter=parts.parameter, by=own.weights,
+    )  # fmt: skip
 
 
 def check_by(by: str, features: tuple[str, ...], purify: bool) -> None:

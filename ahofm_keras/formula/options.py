@@ -570,6 +570,7 @@ TERM_CALLS: dict[str, TermCall] = {
         hint=_SURFACES,
         join=_join_smooth,
         each=True,
+        takes_arrays=True,
     ),
     "te": TermCall(
         "te", (2, None), _TENSOR, {"pure": False}, _finish_tensor, _ONE_FEATURE, _join_tensor

@@ -89,6 +89,6 @@ class Formula:
         bare, others = set[str](), set[str]()
         for term in self.terms:
             takes = term.call in TERM_CALLS and TERM_CALLS[term.call].takes_arrays
-            for feature in term.features:
+            for feature in term.inputs:
                 (bare if takes and feature.is_column else others).update(feature.columns())
         return bare - others

@@ -16,6 +16,7 @@ import numpy as np
 from keras import ops
 
 from ahofm_keras.bases import Basis, locate, locate_levels
+from ahofm_keras.layers.weighted_sums import WeightedSums
 from ahofm_keras.transforms import Expression, evaluate_expression
 
 # The component of a factor that a design column does not depend on.
@@ -127,12 +128,12 @@ def _read_feature(feature: Any) -> tuple[Expression, Basis]:
 
 @keras.saving.register_keras_serializable(package="ahofm_keras")
 class ParametricColumns(RawColumns):
-    """Standardised design columns of the linear terms.
+    """Standardised design columns of the linear terms, and sums along arrays.
 
     Args:
         terms: for each term a dict with `factors` (pairs of expression and levels), `columns` (the
             component taken of each factor, -1: none, -2: nor does the column depend on it), `centre`
-            and `scale`.
+            and `scale`; of sums along arrays the config of `WeightedSums`.
 
     Call arguments:
         columns: dict of raw columns, each `(n,)`.
@@ -144,17 +145,10 @@ class ParametricColumns(RawColumns):
 
     def __init__(self, terms: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.terms: list[dict[str, Any]] = [
-            {
-                "factors": [_read_factor(factor) for factor in term["factors"]],
-                "columns": np.asarray(term["columns"], int).reshape(-1, len(term["factors"])),
-                "centre": list(term["centre"]),
-                "scale": list(term["scale"]),
-            }
-            for term in terms
-        ]
+        self.terms: list[WeightedSums | dict[str, Any]] = [_read_term(term) for term in terms]
         for i, term in enumerate(self.terms):
-            for j, (_, levels) in enumerate(term["factors"]):
+            factors = () if isinstance(term, WeightedSums) else term["factors"]
+            for j, (_, levels) in enumerate(factors):
                 self._add_lookup(f"{i}_{j}", levels)
 
     def _compute(self, columns: Mapping[str, Array], namespace: Namespace) -> Array:
@@ -165,8 +159,14 @@ class ParametricColumns(RawColumns):
         return namespace.concatenate(blocks, axis=1)
 
     def _block(
-        self, i: int, term: Mapping[str, Any], columns: Mapping[str, Array], namespace: Namespace
+        self,
+        i: int,
+        term: WeightedSums | Mapping[str, Any],
+        columns: Mapping[str, Array],
+        namespace: Namespace,
     ) -> Array:
+        if isinstance(term, WeightedSums):
+            return term.compute(columns, namespace)
         chosen: np.ndarray = term["columns"]
         centre, scale = np.asarray(term["centre"]), np.asarray(term["scale"])
         factors = [self._factor(i, j, term, columns, namespace) for j in range(len(term["factors"]))]
@@ -199,18 +199,32 @@ class ParametricColumns(RawColumns):
         return namespace.reshape(values, (namespace.shape(values)[0], -1)), known
 
     def compute_output_shape(self, columns_shape: Any) -> tuple[int | None, int]:
-        return (_batch(columns_shape), sum(len(term["columns"]) for term in self.terms))
+        sizes = (len(t if isinstance(t, WeightedSums) else t["columns"]) for t in self.terms)
+        return (_batch(columns_shape), sum(sizes))
 
     def get_config(self) -> dict[str, Any]:
-        terms = [
-            {
-                **term,
-                "factors": [[e.to_json(), list(levels)] for e, levels in term["factors"]],
-                "columns": term["columns"].tolist(),
-            }
-            for term in self.terms
-        ]
-        return {**super().get_config(), "terms": terms}
+        return {**super().get_config(), "terms": [_write_term(term) for term in self.terms]}
+
+
+def _read_term(term: Mapping[str, Any]) -> WeightedSums | dict[str, Any]:
+    if "basis" in term:
+        return WeightedSums.from_config(term)
+    return {
+        "factors": [_read_factor(factor) for factor in term["factors"]],
+        "columns": np.asarray(term["columns"], int).reshape(-1, len(term["factors"])),
+        "centre": list(term["centre"]),
+        "scale": list(term["scale"]),
+    }
+
+
+def _write_term(term: WeightedSums | dict[str, Any]) -> dict[str, Any]:
+    if isinstance(term, WeightedSums):
+        return term.config()
+    return {
+        **term,
+        "factors": [[e.to_json(), list(levels)] for e, levels in term["factors"]],
+        "columns": term["columns"].tolist(),
+    }
 
 
 def _read_factor(factor: Any) -> tuple[Expression, tuple[Any, ...]]:

@@ -227,13 +227,14 @@ def layer_suffixes(design: Design) -> dict[str, str]:
 
 def _inputs(design: Design) -> dict[str, Tensor]:
     inputs: dict[str, Tensor] = {}
-    taken: set[str] = set()
+    taken, precise = set[str](), design.axis_columns
     for column, kind in design.columns.items():
         name = "rows" if column == ROWS else column.replace("/", "_") or "_"
         name = _free_name(name, taken)
         taken.add(name)
         shape = design.shapes.get(column, ())
-        inputs[column] = keras.Input(shape=shape, name=name, dtype=_DTYPES[kind])
+        dtype = "float64" if column in precise else _DTYPES[kind]
+        inputs[column] = keras.Input(shape=shape, name=name, dtype=dtype)
     return inputs
 
 
@@ -303,11 +304,10 @@ def _design_columns(
     free: Naming,
 ) -> Tensor | None:
     """Design columns of all terms that have some, side by side as `Design.sources` says."""
-    designs = [term.parametric for term in design.terms if term.parametric is not None]
+    designs = [term.design_columns for term in design.terms if term.design_columns is not None]
     if not designs and design.features:
         return None
-    expressions = [factor.expression for own in designs for factor in own.factors]
-    used = {name: inputs[name] for expression in expressions for name in expression.columns()}
+    used = {name: inputs[name] for own in designs for name in own.names}
     used = used or inputs  # no columns, of as many rows
     layer = ParametricColumns([own.config() for own in designs], name=free("parametric_columns"))
     columns = layer(used)

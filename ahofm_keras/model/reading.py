@@ -115,12 +115,24 @@ def _report_outside(design: Design, columns: Columns, extrapolation: str) -> Non
                 notes[coordinate] = (
                     f"`{coordinate}` in {outside:,} of {len(values):,} rows ([{low:g}, {high:g}])"
                 )
-    if not notes:
+    listed = "; ".join([*notes.values(), *_arrays_outside(design, columns)])
+    if not listed:
         return
-    listed = "; ".join(notes.values())
     if extrapolation == "error":
         raise DataError(f"Values outside the training range: {listed}.")
     warn(f"Values outside the training range are clipped to it: {listed}.")
+
+
+def _arrays_outside(design: Design, columns: Columns) -> list[str]:
+    """Rows of arrays with points outside the training range, but for those of weight 0."""
+    found = {}
+    for sums in (term.weight_function for term in design.terms):
+        outside = int(np.sum(sums.outside(columns))) if sums else 0
+        if sums and outside:
+            low, high = sums.basis.axis[0], sums.basis.axis[-1]
+            rows = len(columns[sums.points])
+            found[sums.points] = f"`{sums.points}` in {outside:,} of {rows:,} rows ([{low:g}, {high:g}])"
+    return list(found.values())
 
 
 def learn_response(data: Any, expression: Expression, family: Family) -> tuple[Expression, np.ndarray]:

@@ -14,6 +14,7 @@ from ahofm_keras.decomposition import Parts
 from ahofm_keras.decomposition.grids import axes_of
 from ahofm_keras.decomposition.names import check_count, find_subset
 from ahofm_keras.decomposition.parts import NOTHING, predictors_of
+from ahofm_keras.decomposition.weight_functions import functional_terms
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.formulas import formula_lines
 from ahofm_keras.plotting.choice import Choice, choose, share_from_3
@@ -165,13 +166,24 @@ def _read_chapter(
         for own in rest
     ]
     sections = _sections(model, chosen, main, pairs, mask)
-    if networks:
-        share = percent(sum(picture.effect.share for picture in networks))
-        height = 0.35 + _PANEL * _rows(len(networks), _COLUMNS)
-        title = f"Networks   {share} of variance"
-        strip = Section(title, height, lambda strip: _draw_main(strip, networks))
-        sections.insert(int(bool(main)), strip)
+    functional = {term.label for term in functional_terms(parts)}
+    along = [picture for picture in networks if picture.effect.label in functional]
+    others = [picture for picture in networks if picture.effect.label not in functional]
+    strips = [
+        _curve_section(name, own, shared)
+        for name, own, shared in (("Networks", others, True), ("Along arrays", along, False))
+        if own
+    ]
+    sections[int(bool(main)) : int(bool(main))] = strips
     return Chapter(parts.parameter, sections, (max(len(main), len(networks)), len(pairs)), left_out)
+
+
+def _curve_section(name: str, pictures: list[Picture], shared: bool) -> Section:
+    """A strip of curves that are no functions of features."""
+    share = percent(sum(picture.effect.share for picture in pictures))
+    height = 0.35 + _PANEL * _rows(len(pictures), _COLUMNS)
+    title = f"{name}   {share} of variance"
+    return Section(title, height, lambda strip: _draw_main(strip, pictures, shared))
 
 
 def _read_panel(parts: Parts, labels: tuple[str, ...], options: dict[str, Any]) -> Picture:
@@ -298,8 +310,8 @@ def _cells(strip: Any, shape: tuple[int, int], apart: list[bool]) -> Any:
     )
 
 
-def _draw_main(strip: Any, main: list[Picture]) -> Drawn:
-    """Main effects on one scale, so that their sizes can be compared."""
+def _draw_main(strip: Any, main: list[Picture], shared: bool = True) -> Drawn:
+    """Main effects on one scale, so that their sizes can be compared; each on its own if not shared."""
     shape = _shape(len(main), _COLUMNS)
     columns = shape[1]
     # Long names of levels turn a panel: its effects lie along the horizontal axis.
@@ -313,9 +325,10 @@ def _draw_main(strip: Any, main: list[Picture]) -> Drawn:
         ax = strip.add_subplot(cell.subgridspec(1, 1)[0] if flat else cell)
         flat = found.categories[0] and lies_flat(ax, found)
         notes += draw_picture(ax, picture, picture.look.within(compact=True))
-        (ax.set_xlim if flat else ax.set_ylim)(*limits)
-        notes += _tell_cut(ax, picture, limits)
-        if k % columns == 0 and not flat:
+        if shared:
+            (ax.set_xlim if flat else ax.set_ylim)(*limits)
+            notes += _tell_cut(ax, picture, limits)
+        if (k % columns == 0 or not shared) and not flat:
             name_axis(ax, "y", picture.look.effect_label, lines=3)
         axes[found.label] = ax
     return axes, notes

@@ -14,6 +14,7 @@ from ahofm_keras.decomposition.effect_records import check_by
 from ahofm_keras.decomposition.grids import Axis, axes_of
 from ahofm_keras.decomposition.names import check_count, find_subset
 from ahofm_keras.decomposition.parts import NOTHING
+from ahofm_keras.decomposition.weight_functions import find_functional
 from ahofm_keras.errors import DataError
 from ahofm_keras.model import AdditiveModel
 from ahofm_keras.model.arguments import check_level
@@ -74,6 +75,11 @@ def read_effect(
     check_count("points", points, 2)
     parts = Parts(source, parameter)
     source = parts.model
+    if find_functional(parts, features, by) is not None:
+        if rug or residuals:
+            raise DataError("A rug and residuals are drawn for features of one value per row.")
+        found = effect(source, *features, points=points, at=at, purify=purify, by=by)
+        return Picture(found, _look_of_curve(parts, found, level))
     if by is not None:
         return _read_by(parts, features, by, at, points, log, trim, purify, data, level, rug, residuals)
     subset = find_subset(parts, features)
@@ -129,16 +135,23 @@ def _read_by(
 
 
 def read_networks(parts: Parts, *, level: float = 0.95, **_: Any) -> list[Picture]:
-    """Pictures of the networks that are functions of one column; they have no bands.
+    """Pictures of the networks that are functions of one column, without bands, and of terms of arrays.
 
     Args:
         parts: of the model.
         level: of the bands of other effects.
     """
-    model = parts.model
-    unit, spread = link_label(model.family.link, model.quantity), float(np.sqrt(parts.total_variance))
-    own = [found for found in effects(model, order=1) if found.label in {o.label for o in parts.opaque}]
-    return [Picture(found, Look(unit=unit, level=level, spread=spread)) for found in own]
+    known = {own.label for own in parts.opaque}
+    own = [found for found in effects(parts.model, order=1) if found.label in known]
+    return [Picture(found, _look_of_curve(parts, found, level)) for found in own]
+
+
+def _look_of_curve(parts: Parts, found: Effect, level: float) -> Look:
+    """How the curve of a term is drawn that is no function of features."""
+    unit = link_label(parts.model.family.link, parts.model.quantity)
+    if found.slope_of is not None:
+        return Look(unit=f"{unit} per unit of {found.slope_of}", level=level, spread=0.0)
+    return Look(unit=unit, level=level, spread=float(np.sqrt(parts.total_variance)))
 
 
 def squeeze(picture: Picture) -> Picture:

@@ -140,8 +140,9 @@ def _what(model: AdditiveModel, ranking: list[dict[str, Any]]) -> str:
             effects = "" if len(pieces) > 1 else " effect" if count == 1 else " effects"
             pieces.append(f"{number}{effects} of {names.get(order, f'{order} features')}")
     pieces += [
-        f"what the network {term.label} adds, which this page holds at its average"
-        for term in model.design.layout.only.opaque
+        f"what the {term.word} {term.label} adds, which this page holds at its average"
+        for term in model.design.only.terms
+        if term.weight_function or term in model.design.layout.only.opaque
     ]
     if model.whole().family.several_classes:
         together = pieces[0] if len(pieces) == 1 else f"{', '.join(pieces[:-1])} and {pieces[-1]}"

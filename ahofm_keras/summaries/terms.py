@@ -86,9 +86,9 @@ class TermRows:
 
     def _rows(self, term: Term) -> dict[str, Row]:
         """The rows of a term: one, or one per order of an interaction; none of an offset."""
-        if any(own.name == term.name for own in self.parts.opaque):
-            return {term.label: self._opaque(term)}
         span = self.layout.by_name.get(term.name)
+        if span is None and any(own.name == term.name for own in self.parts.opaque):
+            return {term.label: self._opaque(term)}
         if span is not None:
             fill = self._penalised if span.block.is_penalised else self._linear
             if term.has_penalty:
@@ -99,10 +99,8 @@ class TermRows:
 
     def _opaque(self, term: Term) -> Row:
         """A network has neither smoothing nor degrees of freedom: its share is all there is to say."""
-        (variance,) = (own.variance for own in self.parts.opaque if own.name == term.name)
-        total = self.parts.total_variance
         order = len(term.raw_columns(self.model.design.features))
-        share = variance / total if total > 0 else 0.0
+        share = self._share((term.name, 0))
         return {"kind": term.word, "order": order, "share": share, "pruned": False}
 
     def _linear(self, span: Span) -> Row:
@@ -129,7 +127,7 @@ class TermRows:
             "kind": term.word,
             "shape": block.shape or None,
             "order": block.order,
-            **_by_margin("k", [feature.basis.splines for feature in block.features]),
+            **_by_margin("k", block.sizes),
             **_by_margin("df", block.df),
             **_by_margin("lambda_asked", block.smoothing[: _margins(block)]),
             "atoms": sum(feature.atoms for feature in block.features),
@@ -231,7 +229,7 @@ class TermRows:
         """Share of the variance of the link that a term, or an order of it, has on its own."""
         own = copy.copy(self._fresh)
         own.groups = [group for group in self.parts.groups if group.source == source]
-        own.opaque = []
+        own.opaque = [other for other in self.parts.opaque if other.name == source[0]]
         total = self.parts.total_variance
         share = own.total_variance / total if total > 0 else 0.0
         return share if share > NOTHING else 0.0

@@ -5,6 +5,7 @@ Other modules ask terms, `Design.layout` and `Design.sources`; none names the cl
 
 from ahofm_keras.terms import (  # noqa: F401, each registers
     deep,
+    functional,
     interaction,
     linear,
     offset,

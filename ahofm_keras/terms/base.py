@@ -20,6 +20,7 @@ from ahofm_keras.transforms import Expression
 
 if TYPE_CHECKING:
     from ahofm_keras.layers.inputs import RawColumns
+    from ahofm_keras.layers.weighted_sums import WeightedSums
     from ahofm_keras.terms.blocks import Columns, InteractionOrder, Sources
     from ahofm_keras.terms.features import Feature
     from ahofm_keras.terms.groups import GroupReader
@@ -91,6 +92,16 @@ class Term:
     @property
     def parametric(self) -> Parametric | None:
         """Design columns of its own, computed from raw columns."""
+        return None
+
+    @property
+    def design_columns(self) -> Parametric | WeightedSums | None:
+        """What computes its design columns from raw columns, be they parametric or sums along arrays."""
+        return self.parametric
+
+    @property
+    def weight_function(self) -> WeightedSums | None:
+        """The functions of an axis along which it sums the entries of an array, each times a function."""
         return None
 
     @property

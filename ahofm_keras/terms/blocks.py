@@ -154,6 +154,11 @@ class Columns:
         return len(self.features)
 
     @property
+    def sizes(self) -> tuple[int, ...]:
+        """Numbers of splines of its margins."""
+        return tuple(feature.basis.splines for feature in self.features)
+
+    @property
     def is_shrunk(self) -> np.ndarray:
         """`(q,)`, which coefficients tau reaches: all but those of atoms."""
         own = self.penalties[len(self.penalties) - self.atoms :]

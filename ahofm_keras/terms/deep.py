@@ -182,7 +182,8 @@ class DeepTerm(Term):
         return parts[0] if inner.is_column or inner.is_category else None
 
     def add_groups(self, reader: GroupReader) -> None:
-        reader.add_opaque(self.label, self.name)
+        layer = reader.model.get_layer(self.name)
+        reader.add_opaque(self.label, self.name, float(layer.mean), float(layer.variance))
 
 
 register_term(DeepTerm)

@@ -101,6 +101,12 @@ class Design:
         return {name: shape for term in terms for name, shape in term.arrays.items()}
 
     @property
+    def axis_columns(self) -> set[str]:
+        """Raw columns whose rows are points of an axis, or their weights, which keep all digits."""
+        terms = self.terms if self.whole is None else self.whole.terms
+        return {name for term in terms if term.weight_function for name in term.weight_function.names}
+
+    @property
     def only(self) -> Predictor:
         """The predictor of a design that has one; raises a `DataError` of one with several."""
         _ = self.layout.only
@@ -135,9 +141,9 @@ class Design:
         slices: dict[str, slice] = {}
         start = 0
         for term in self.terms:
-            if term.parametric is not None:
-                slices[term.name] = slice(start, start + len(term.parametric))
-                start += len(term.parametric)
+            if term.design_columns is not None:
+                slices[term.name] = slice(start, start + len(term.design_columns))
+                start += len(term.design_columns)
         return Sources(self.features, slices)
 
     @cached_property
@@ -310,7 +316,7 @@ def _check_neighbours(features: Sequence[Feature], neighbours: Mapping[str, Any]
 
 def _check_constant_columns(columns: Mapping[str, np.ndarray]) -> None:
     """Several constant columns are named at once; a single one is named with its term."""
-    constant = [n for n, v in columns.items() if len(v) > 1 and (v == v[0]).all()]
+    constant = [n for n, v in columns.items() if v.ndim == 1 and len(v) > 1 and (v == v[0]).all()]
     if len(constant) > 1:
         listed = ", ".join(f"`{name}`" for name in constant)
         away = " ".join(f"- {quote_column(name)}" for name in constant)

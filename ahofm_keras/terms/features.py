@@ -343,19 +343,19 @@ def _learn(
                 "and memory with its square. Expect minutes, or join levels that have few rows."
             )
     else:
-        basis = _make_basis(request, found, counts, pool, spec)
+        basis = make_basis(request, found, counts, pool, spec)
     if basis.is_spline:
-        _warn_of_far_values(expression, values)
+        warn_of_far_values(expression, values)
     for coordinate, own in zip(expression.coordinates, values.T, strict=False):
         if expression.is_point:
-            _warn_of_far_values(coordinate, own)
-    gram, means = _gram(basis, found, counts)
+            warn_of_far_values(coordinate, own)
+    gram, means = basis_gram(basis, found, counts)
     centred = request.center and basis.kind != "linear"
     diagonalise = partial(
         orthogonalise,
-        penalty=_penalty(basis),
+        penalty=basis_penalty(basis),
         rows=len(values),
-        null_dimension=max(_count_free(basis) - centred, 0),
+        null_dimension=max(count_free(basis) - centred, 0),
     )
     zero = center_basis(means) if centred else None
     # Degrees of freedom are those of the centred rows; only the coordinates know of ends and points.
@@ -383,7 +383,7 @@ def _learn(
         assert not isinstance(request.atoms, str), "those that stand out are known"
         atoms = check_atoms(request.atoms, found, expression, spec)
         feature = add_atoms(feature, atoms, found, counts, centred and request.through is None)
-        gram, means = _gram(feature.basis, found, counts)
+        gram, means = basis_gram(feature.basis, found, counts)
     if request.through is not None:
         feature = without_value(feature, request.through)
     return feature, orthogonal, (means, gram / len(values))
@@ -398,7 +398,7 @@ def _learn_by(
         coded = code_number(request.coding, values)
     else:
         coded = code_levels(request.coding, find_levels(expression, found, pool.levels), values)
-    gram, means = _gram(coded.basis, found, counts)
+    gram, means = basis_gram(coded.basis, found, counts)
     # Degrees of freedom of its levels where they are random effects.
     orthogonal = orthogonalise(
         gram, penalty=np.eye(len(gram)), rows=len(values), constraint=None, null_dimension=0
@@ -410,7 +410,7 @@ def _learn_by(
     return feature, orthogonal, (means, gram / len(values))
 
 
-def _warn_of_far_values(expression: Expression, values: np.ndarray) -> None:
+def warn_of_far_values(expression: Expression, values: np.ndarray) -> None:
     """Values such as 1e20 stand for missing ones; no knots serve them and the others alike."""
     low, high = np.quantile(values, [0.05, 0.95])
     ends = np.array([values.min(), values.max()])
@@ -430,7 +430,7 @@ def constant_column(expression: Expression, spec: TermSpec) -> DataError:
     )
 
 
-def _make_basis(
+def make_basis(
     request: Request, values: np.ndarray, counts: np.ndarray, pool: FeaturePool, spec: TermSpec
 ) -> Basis:
     """The basis of a number, from its distinct values, rising, and how many rows have each."""
@@ -463,7 +463,7 @@ def _check_ends(knots: str | tuple[float, float], values: np.ndarray, spec: Term
         )
 
 
-def _penalty(basis: Basis) -> np.ndarray:
+def basis_penalty(basis: Basis) -> np.ndarray:
     if basis.kind == "mrf":
         return neighbour_penalty(basis.size, basis.neighbours)
     if basis.radial is not None:
@@ -476,7 +476,7 @@ def _penalty(basis: Basis) -> np.ndarray:
     return difference_penalty(basis.size, basis.difference, at=np.asarray(basis.line))
 
 
-def _count_free(basis: Basis) -> int:
+def count_free(basis: Basis) -> int:
     """Functions that the penalty leaves free: polynomials below its order, but on a circle constants."""
     if basis.radial is not None:
         return len(basis.radial.powers)
@@ -499,7 +499,7 @@ def _count_values(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.unique(values, axis=None if values.ndim == 1 else 0, return_counts=True)
 
 
-def _gram(basis: Basis, values: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def basis_gram(basis: Basis, values: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """B'B and the column means of B, of distinct values and how many rows have each."""
     gram = np.zeros((basis.size, basis.size))
     total = np.zeros(basis.size)

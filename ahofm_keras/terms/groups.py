@@ -103,10 +103,14 @@ class GroupReader:
         values: np.ndarray = self.model.get_layer(name).coordinates(*index).astype(float)
         return values
 
-    def add_opaque(self, label: str, name: str) -> None:
-        """A term that readers show as a whole; its layer knows what it is like on the training rows."""
-        layer, scale = self.model.get_layer(name), self.model.scale
-        own = Opaque(label, name, scale * float(layer.mean), scale**2 * float(layer.variance))
+    def add_opaque(self, label: str, name: str, mean: float, variance: float) -> None:
+        """A term that readers show as a whole.
+
+        Args:
+            label, name: of the term.
+            mean, variance: of its contribution over the training rows, inside the model's scale.
+        """
+        own = Opaque(label, name, self.model.scale * mean, self.model.scale**2 * variance)
         self.constant += own.mean
         self.opaque.append(own)
 

@@ -71,6 +71,12 @@ class Parametric:
         chosen = np.asarray(self.columns, int).reshape(len(self), -1)
         return bool((np.count_nonzero(chosen != ABSENT, axis=1) == 1).all())
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the raw columns."""
+        found = (name for factor in self.factors for name in factor.expression.columns())
+        return tuple(dict.fromkeys(found))
+
     def config(self) -> dict[str, Any]:
         """As the layer `ParametricColumns` takes it."""
         return {

@@ -13,6 +13,7 @@ from ahofm_keras.formula.options import calls_of
 from ahofm_keras.layers import ShapedSmooth, Smooth
 from ahofm_keras.terms.base import Tensor, Term, register_term
 from ahofm_keras.terms.blocks import ProductColumns, Sources
+from ahofm_keras.terms.functional import as_functional
 from ahofm_keras.terms.groups import PRODUCTS, GroupReader
 from ahofm_keras.terms.learning import Learning
 from ahofm_keras.terms.smoothing import DEFAULT_DF, SURFACE_DF
@@ -66,6 +67,10 @@ class SmoothTerm(Term):
         name = learning.name(spec.label)
         shape = options.get("shape", "")
         return cls(spec.label, name, place, smoothing, reached, "sp" in options, shape)
+
+    @classmethod
+    def expand(cls, spec: TermSpec, learning: Learning) -> list[TermSpec]:
+        return [as_functional(spec, learning) or spec]
 
     @classmethod
     def degrees_asked(cls, spec: TermSpec) -> list[float]:

@@ -99,7 +99,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "construct: ids": (build("y ~ id", DATA.assign(id=[f"u{i}" for i in range(ROWS)])), "The formula needs at least 61 rows (59 linear coefficients), the data has 60."),
     "predict: no rows": (predict(DATA.iloc[:0]), "The data has no rows."),
     "predict: lengths": (predict({"x1": [0.5, 0.4], "g": ["a"] * 3, "f": True, "x2": 0.0}), "Columns must have one length: `x1` has 2 rows, `g` has 3."),
-    "predict: two dimensions": (predict({"x1": [[0.5], [0.4]], "g": "a", "f": True, "x2": 0.0}), "Column `x1` must have one dimension, has 2. Arrays stand in `deep()`, by their bare name."),
+    "predict: two dimensions": (predict({"x1": [[0.5], [0.4]], "g": "a", "f": True, "x2": 0.0}), "Column `x1` must have one dimension, has 2. Arrays stand in `s()` and `deep()`, by their bare name."),
     # constants
     "construct: constant smooth": (build("y ~ s(k)", DATA.assign(k=2.0)), "`k` is constant, so `s(k)` cannot learn anything from it. Leave it out."),
     "construct: constant line": (build("y ~ k", DATA.assign(k=2.0)), "`k` is constant, so `k` cannot learn anything from it. Leave it out."),
