@@ -103,8 +103,7 @@ def read_weight_function(
     if parts.model.has_posterior:
         where = parts.model.design.layout.only.by_name[term.name].where
         places = np.arange(where.start, where.stop)
-        variance = Uncertainty(parts).variance_of_rows(places, functions.T)
-        se = np.sqrt(np.maximum(variance, 0.0))
+        se = np.sqrt(np.maximum(Uncertainty(parts).variance_of_rows(places, functions.T), 0.0))
     (variance,) = (own.variance for own in parts.opaque if own.name == term.name)
     share = float(over(np.array(variance), parts.total_variance))
     return WeightFunction(term.label, sums.points, sums.weights, grid, fit, se, share)

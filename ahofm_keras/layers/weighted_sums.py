@@ -91,9 +91,9 @@ class WeightedSums:
         if self.basis.period or self.basis.kind != "ps":
             return np.zeros(len(columns[self.points]), bool)
         points = columns[self.points]
-        counts = True if self.weights is None else columns[self.weights] != 0
+        counts = np.ones(1) if self.weights is None else columns[self.weights]
         low, high = self.basis.axis[0], self.basis.axis[-1]
-        found: np.ndarray = (((points < low) | (points > high)) & counts).any(axis=1)
+        found: np.ndarray = (((points < low) | (points > high)) & (counts != 0)).any(axis=1)
         return found
 
     def config(self) -> dict[str, Any]:

@@ -101,7 +101,7 @@ class Term:
 
     @property
     def weight_function(self) -> WeightedSums | None:
-        """The functions of an axis along which it sums the entries of an array, each times a function."""
+        """Sums along arrays that it consists of: w_ij f(t_ij) over j, for a function f of an axis."""
         return None
 
     @property

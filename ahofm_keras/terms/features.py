@@ -464,6 +464,7 @@ def _check_ends(knots: str | tuple[float, float], values: np.ndarray, spec: Term
 
 
 def basis_penalty(basis: Basis) -> np.ndarray:
+    """The penalty of the coefficients of a basis `(M, M)`."""
     if basis.kind == "mrf":
         return neighbour_penalty(basis.size, basis.neighbours)
     if basis.radial is not None:

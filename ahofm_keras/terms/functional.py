@@ -182,7 +182,7 @@ class FunctionalTerm(Term):
 
     @property
     def arrays(self) -> dict[str, tuple[int, ...]]:
-        return {name: (self.sums.width,) for name in self.sums.names}
+        return dict.fromkeys(self.sums.names, (self.sums.width,))
 
     @property
     def design_columns(self) -> WeightedSums:
@@ -210,7 +210,8 @@ class FunctionalTerm(Term):
     def add_groups(self, reader: GroupReader) -> None:
         weights = reader.coordinates(self.name)
         mean = float(weights @ np.array(self.means))
-        reader.add_opaque(self.label, self.name, mean, float(weights**2 @ np.array(self.squares)) - mean**2)
+        variance = float(weights**2 @ np.array(self.squares)) - mean**2
+        reader.add_opaque(self.label, self.name, mean, variance)
 
 
 def _learn_splines(spec: TermSpec, learning: Learning) -> tuple[WeightedSums, np.ndarray | None]:
