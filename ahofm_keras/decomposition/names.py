@@ -163,7 +163,9 @@ def _not_together(parts: Parts, subset: Subset, listed: str) -> DataError:
 
 
 def _labels(parts: Parts) -> list[str]:
-    return [variable.label for variable in parts.variables]
+    sums = (term.weight_function for term in parts.model.design.only.terms)
+    axes = [own.points for own in sums if own is not None]
+    return [*(variable.label for variable in parts.variables), *dict.fromkeys(axes)]
 
 
 def _listed(labels: list[str]) -> str:

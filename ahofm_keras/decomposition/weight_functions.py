@@ -58,6 +58,9 @@ def find_functional(parts: Parts, features: tuple[str, ...], by: str | None) -> 
         if term.weight_function is not None
     }
     own = [term for term, names in found.items() if features in (names[:1], (term.label,))]
+    axis = next((names[0] for names in found.values() if names[0] in features), None)
+    if not own and axis is not None:
+        raise DataError(f"`{axis}` holds arrays, whose effect stands alone: name no other feature.")
     if not own:
         return None
     chosen = [term for term in own if by is None or found[term][1:] == (by,)]

@@ -71,6 +71,8 @@ class BatchCheck:
         self._numbers = [name for name in numbers if name != ROWS]
         self._family = family
         self._width = width
+        sums = (term.weight_function for term in design.terms if extrapolation == "error")
+        self._sums = [own for own in sums if own is not None]
         self._ranges = {
             ends: coordinate
             for feature in design.features
@@ -114,6 +116,13 @@ class BatchCheck:
                     raise ValueError(
                         f"{_MARK}Values outside the training range: `{name}` ([{low:g}, {high:g}])."
                     )
+        columns = dict(zip(self._numbers, arrays, strict=True))
+        for own in self._sums:
+            if own.outside(columns).any():
+                raise ValueError(
+                    f"{_MARK}Values outside the training range: `{own.points}` "
+                    f"([{own.basis.axis[0]:g}, {own.basis.axis[-1]:g}])."
+                )
         return True
 
     def _encode(self, y: np.ndarray) -> np.ndarray:

@@ -56,8 +56,10 @@ def collect(
     parts, first = every[0], every[0].model
     whole = first.whole()
     if not parts.variables:
-        formula = formula_text(whole)
-        raise DataError(f"`{formula}` has no terms, so a page has nothing to show. Add one.")
+        held = " of features, only some that a page holds at their average" if parts.opaque else ""
+        raise DataError(
+            f"`{formula_text(whole)}` has no terms{held}, so a page has nothing to show. Add one."
+        )
     known = find_known_rows(whole, data)
     sample = None if known is None else describe_sample(every, known, rows)
     chapters = [_chapter(own, data) for own in every]

@@ -178,7 +178,7 @@ MISFITS: dict[str, tuple[str, Any, type[Exception], str]] = {
     "image and columns in a vector": ("deep(image, x1, net='net')", {"net": SMALL}, FormulaError, "its input cannot be filled"),
     "a constant": ("deep(one, x1, net='net')", {"net": SMALL}, DataError, "`one` is constant"),
     "a function of arrays": ("deep(log(image), x1, net='net')", {"net": SMALL}, DataError, "`image` must have one dimension"),
-    "arrays elsewhere too": ("deep(image, x1, net='net') + s(image)", {"net": image_net()}, DataError, "`image` must have one dimension"),
+    "arrays elsewhere too": ("deep(image, x1, net='net') + s(image)", {"net": image_net()}, DataError, "takes a vector per row, but the arrays of `image`"),
     "no name": ("deep(x1, x2)", {"net": SMALL}, FormulaError, r"`deep\(\)` needs a network: `deep\(x1, x2, net=\"net\"\)`"),
     "a number as name": ("deep(x1, x2, net=3)", {"net": SMALL}, FormulaError, "`net` of `deep\\(\\)` must be the name of a network"),
     "another option": ("deep(x1, x2, net='net', k=3)", {"net": SMALL}, FormulaError, "Unknown argument `k` of `deep\\(\\)`. Known: `net`, `orthogonalize`"),

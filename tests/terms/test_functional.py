@@ -240,6 +240,9 @@ def test_points_outside_are_clipped_with_a_warning(fitted: ak.AdditiveModel) -> 
     strict = model_of(extrapolation="error")
     with pytest.raises(ak.DataError, match="Values outside the training range: `t`"):
         strict.predict(far)
+    stream = tf.data.Dataset.from_tensor_slices({name: far[name] for name in ("x", "t", "w")}).batch(50)
+    with pytest.raises(ak.DataError, match=r"outside the training range: `t` \(\[0, 1\]\)"):
+        strict.predict(stream)
 
 
 def test_two_terms_of_one_axis_are_told_apart_by_their_weights() -> None:
@@ -251,6 +254,10 @@ def test_two_terms_of_one_axis_are_told_apart_by_their_weights() -> None:
     assert ak.effect(model, "t", by="v").label == "s(t):v"
     with pytest.raises(ak.DataError, match="Received: by='x'"):
         ak.effect(model, "t", by="x")
+    with pytest.raises(ak.DataError, match="`t` holds arrays, whose effect stands alone"):
+        ak.effect(model, "t", "w")
+    with pytest.raises(ak.DataError, match="no feature `q`. It has: `t`"):
+        ak.effect(model, "q")
     lambdas = ak.summary(model).terms["lambda_max"]
     assert lambdas.iloc[0] == pytest.approx(lambdas.iloc[1])
 
@@ -275,6 +282,13 @@ def test_a_report_holds_it_at_its_average(fitted: ak.AdditiveModel, tmp_path: Pa
     ak.report(fitted, tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text()
     assert "the functional s(t):w adds, which this page holds at its average" in text
+
+
+def test_a_report_of_nothing_else_has_nothing_to_show(tmp_path: Path) -> None:
+    model = model_of("y ~ s(t, by=w, sp=1)")
+    model.fit(DATA, solver="bcd", verbose=0)
+    with pytest.raises(ak.DataError, match="no terms of features, only some .* at their average"):
+        ak.report(model, tmp_path / "r.html")
 
 
 def changed(**columns: Any) -> dict[str, Any]:
