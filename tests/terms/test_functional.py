@@ -237,7 +237,8 @@ def test_points_outside_are_clipped_with_a_warning(fitted: ak.AdditiveModel) -> 
     with pytest.warns(ak.AhofmWarning, match=r"`t` in 120 of 120 rows \(\[0, 1\]\)"):
         found = fitted.predict(far)
     np.testing.assert_allclose(found, fitted.predict({**DATA, "t": np.minimum(far["t"], 1)}), atol=1e-5)
-    strict = model_of(extrapolation="error")
+    strict = model_of("y ~ x + s(t, by=w, sp=1)", extrapolation="error")
+    strict.fit(DATA, solver="bcd", verbose=0)
     with pytest.raises(ak.DataError, match="Values outside the training range: `t`"):
         strict.predict(far)
     stream = tf.data.Dataset.from_tensor_slices({name: far[name] for name in ("x", "t", "w")}).batch(50)
@@ -256,7 +257,7 @@ def test_two_terms_of_one_axis_are_told_apart_by_their_weights() -> None:
         ak.effect(model, "t", by="x")
     with pytest.raises(ak.DataError, match="`t` holds arrays, whose effect stands alone"):
         ak.effect(model, "t", "w")
-    with pytest.raises(ak.DataError, match="no feature `q`. It has: `t`"):
+    with pytest.raises(ak.DataError, match="no feature `q`"):
         ak.effect(model, "q")
     lambdas = ak.summary(model).terms["lambda_max"]
     assert lambdas.iloc[0] == pytest.approx(lambdas.iloc[1])
@@ -287,7 +288,7 @@ def test_a_report_holds_it_at_its_average(fitted: ak.AdditiveModel, tmp_path: Pa
 def test_a_report_of_nothing_else_has_nothing_to_show(tmp_path: Path) -> None:
     model = model_of("y ~ s(t, by=w, sp=1)")
     model.fit(DATA, solver="bcd", verbose=0)
-    with pytest.raises(ak.DataError, match="no terms of features, only some .* at their average"):
+    with pytest.raises(ak.DataError, match=r"no terms of features, only some .* at their average"):
         ak.report(model, tmp_path / "r.html")
 
 

@@ -16,6 +16,7 @@ from ahofm_keras.families import get_family
 from ahofm_keras.model.graph import build_graph
 from ahofm_keras.terms import TERMS, Design, features
 from ahofm_keras.terms.deep import DeepTerm
+from ahofm_keras.terms.functional import FunctionalTerm
 from ahofm_keras.terms.interaction import InteractionTerm, LinearInteractionTerm
 from ahofm_keras.terms.linear import LinearTerm
 from ahofm_keras.terms.offset import OffsetTerm
@@ -134,8 +135,8 @@ def predictions(design: Design, data: pd.DataFrame) -> np.ndarray:
 
 def test_json_is_tested_for_every_kind_of_term() -> None:
     kinds = {type(term) for formula in FORMULAS.values() for term in fit(formula).terms}
-    # The network of a deep term is given beside the formula, see `test_deep.py`.
-    assert kinds == set(TERMS.values()) - {DeepTerm}
+    # Networks are given beside the formula and arrays beside columns: `test_deep.py`, `test_functional.py`.
+    assert kinds == set(TERMS.values()) - {DeepTerm, FunctionalTerm}
     assert kinds == {
         LinearTerm, SmoothTerm, TensorTerm, InteractionTerm, LinearInteractionTerm, OffsetTerm,
         RidgeTerm, LassoTerm, GroupLassoTerm, ScaledTerm,
