@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from typing import Any
 
+from ahofm_keras.formula.checks import column_option, distance_form
 from ahofm_keras.formula.expressions import ExpressionReader
 from ahofm_keras.formula.foreign_syntax import ARGUMENTS, TERMS, hint, hint_for_value
 from ahofm_keras.formula.options import (
@@ -13,11 +14,9 @@ from ahofm_keras.formula.options import (
     TERM_CALLS,
     OptionError,
     TermCall,
-    column_option,
-    distance_form,
     feature_name,
-    list_features,
 )
+from ahofm_keras.formula.orders import list_features
 from ahofm_keras.formula.spec import TermSpec
 from ahofm_keras.texts import truncate
 from ahofm_keras.transforms import Expression

@@ -5,26 +5,23 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any
 
+from ahofm_keras.formula import checks
+from ahofm_keras.formula.checks import Check
 from ahofm_keras.formula.margins import (
     KNOT_OPTIONS,
     check_margins,
-    is_by_margin,
     margin_option,
     order_by_margin,
     said_of_margin,
 )
+from ahofm_keras.formula.orders import check_orders, list_features, sort_orders
 from ahofm_keras.shapes import SHAPES, is_bent
 from ahofm_keras.transforms import Expression, point
 
-# Values of a feature that get a function of their own, at most.
-MOST_ATOMS = 100
-KNOTS = ("adaptive", "even", "quantile")
 # Functions of distances, of one feature or the coordinates of a point.
 DISTANCES = ("tp", "ds", "gp")
 # Of one feature along its axis, or of its levels: what the factors of `ahofm()` are made of too.
@@ -40,14 +37,7 @@ LINEAR = "linear"
 # of steps.
 DEFAULT_M = (3, 2)
 STEP_M = (0, 1)
-AUTO = "auto"
-# D where it is not given, and the highest order that the data may choose: of more features at once a
-# surface can hardly be read, and sums over all subsets of them take long.
-_USUAL_ORDER = 3
-_HIGHEST_ORDER = 4
-_HIGHEST_DERIVATIVE = 5
 
-Check = Callable[[Any], str | None]
 Options = dict[str, Any]
 
 
@@ -86,245 +76,35 @@ class TermCall:
     takes_arrays: bool = False
 
 
-def column_option(value: Any) -> str | None:
-    """Stands for options that are no values but columns, or functions of them, as features are."""
-    return None
-
-
-def _level(value: Any) -> str | None:
-    """A level of a category, or False for none."""
-    right = isinstance(value, str | bool) or _is_finite(value)
-    return None if right else "a level, or False for none"
-
-
-def _id(value: Any) -> str | None:
-    right = (isinstance(value, str) and value) or (
-        isinstance(value, int) and not isinstance(value, bool)
-    )
-    return None if right else "a text or a whole number"
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _is_finite(value: Any) -> bool:
-    """Whether a value is a number that fits into a float."""
-    try:
-        return _is_number(value) and math.isfinite(value)
-    except OverflowError:
-        return False
-
-
-def _whole(least: int) -> Check:
-    def check(value: Any) -> str | None:
-        right = isinstance(value, int) and not isinstance(value, bool) and value >= least
-        return None if right else f"a whole number of at least {least}"
-
-    return check
-
-
-def _number(least: float, strictly: bool) -> Check:
-    def check(value: Any) -> str | None:
-        right = _is_finite(value) and (value > least or (value == least and not strictly))
-        kind = "finite number" if _is_number(value) and not _is_finite(value) else "number"
-        return None if right else f"a {kind} {'above' if strictly else 'of at least'} {least:g}"
-
-    return check
-
-
-def _one_of(*choices: Any) -> Check:
-    def check(value: Any) -> str | None:
-        listed = ", ".join(repr(choice) for choice in choices)
-        right = any(type(value) is type(choice) and value == choice for choice in choices)
-        return None if right else f"one of {listed}"
-
-    return check
-
-
-def _or_tuple(each: Check) -> Check:
-    """A value, or a tuple of them, one per order."""
-
-    def check(value: Any) -> str | None:
-        values = value if isinstance(value, tuple) else (value,)
-        wrong = [reason for reason in map(each, values) if reason]
-        if not values:
-            return f"{each(None)}, or a tuple of them, one per order"
-        return f"{wrong[0]}, or a tuple of them, one per order" if wrong else None
-
-    return check
-
-
-def _or_several(each: Check) -> Check:
-    """A value, or a tuple of them."""
-
-    def check(value: Any) -> str | None:
-        values = value if isinstance(value, tuple) and value else (value,)
-        return next(filter(None, map(each, values)), None)
-
-    return check
-
-
-def _or_auto(each: Check) -> Check:
-    """A value, or `"auto"`: as the data asks for."""
-
-    def check(value: Any) -> str | None:
-        reason = None if value == AUTO else each(value)
-        return f'"auto", {reason}' if reason else None
-
-    return check
-
-
-def _or_dict(each: Check) -> Check:
-    """A value for all features, or a dict from feature to value."""
-
-    def check(value: Any) -> str | None:
-        if not isinstance(value, dict):
-            reason = each(value)
-            return f"{reason}, or a dict from feature to value" if reason else None
-        wrong = [reason for reason in map(each, value.values()) if reason]
-        return f"a dict from feature to {wrong[0]}" if wrong else None
-
-    return check
-
-
-def _knots(value: Any) -> str | None:
-    """A way to place knots, or the two ends of the axis."""
-    if isinstance(value, tuple):
-        ends = len(value) == 2 and all(map(_is_finite, value)) and value[0] < value[1]
-        return None if ends else "the two ends of the axis in rising order, e.g. (0, 24)"
-    reason = _one_of(*KNOTS)(value)
-    return f"{reason}, or the two ends of the axis, e.g. (0, 24)" if reason else None
-
-
-def _point(value: Any) -> str | None:
-    """A value of the feature."""
-    return None if _is_finite(value) else "a finite number, the value at which the function is 0"
-
-
-def _atoms(value: Any) -> str | None:
-    """Values that get a function of their own, `"auto"` for those that stand out, False for none."""
-    if value is False or value == "auto":
-        return None
-    if not isinstance(value, tuple) or not value or not all(map(_is_finite, value)):
-        return '"auto", False, or a list of values, e.g. [0, 40]'
-    return None if len(value) <= MOST_ATOMS else f"a list of at most {MOST_ATOMS} values"
-
-
-def _degree_and_difference(value: Any) -> str | None:
-    """Degree of a spline's pieces, and of which differences its penalty is."""
-    right = isinstance(value, tuple) and len(value) == 2
-    right = right and all(_whole(least)(own) is None for least, own in zip((0, 1), value, strict=True))
-    right = right and max(value) <= 3
-    return None if right else "a degree from 0 to 3 and an order of differences from 1 to 3, e.g. (1, 1)"
-
-
-def distance_form(bs: str) -> Check:
-    """Check of what `m` says of functions of distances."""
-    return {"tp": _order, "ds": _order_and_power, "gp": _correlation}[bs]
-
-
-def _order(value: Any) -> str | None:
-    right = _whole(1)(value) is None and value <= _HIGHEST_DERIVATIVE
-    return None if right else f"the order of derivatives, a whole number from 1 to {_HIGHEST_DERIVATIVE}"
-
-
-def _order_and_power(value: Any) -> str | None:
-    right = isinstance(value, tuple) and len(value) == 2 and all(map(_is_finite, value))
-    right = right and _order(value[0]) is None and float(2 * value[1]).is_integer()
-    return None if right else "the order of derivatives and a multiple of 0.5, e.g. (1, 0.5)"
-
-
-def _correlation(value: Any) -> str | None:
-    values = value if isinstance(value, tuple) else (value,)
-    right = 1 <= len(values) <= 3 and all(map(_is_finite, values))
-    right = right and isinstance(values[0], int) and 1 <= abs(values[0]) <= 5
-    right = right and values[1:2] >= (0,) * len(values[1:2]) and all(0 < own <= 2 for own in values[2:])
-    if right:
-        return None
-    return (
-        "the number of a correlation function, 1 to 5 (negative: no plane beside it), its range, and of "
-        "2 the power, above 0 and at most 2, e.g. (2, 0.5, 1)"
-    )
-
-
-def _or_margins(each: Check, may_miss: bool = True) -> Check:
-    """A value for all margins, a tuple with one per margin (None: as if not given), or a dict."""
-
-    def check(value: Any) -> str | None:
-        if isinstance(value, dict):
-            values: Iterable[Any] = value.values()
-        elif is_by_margin("", value):
-            values = [entry for entry in value if entry is not None or not may_miss]
-        else:
-            values = [value]
-        wrong = [reason for reason in map(each, values) if reason]
-        wrong += [str(each(None))] if value == () else []
-        others = "a tuple with one per margin, or a dict from feature to value"
-        return f"{wrong[0]}, {others}" if wrong else None
-
-    return check
-
-
-def _or_numbers(option: str, each: Check) -> Check:
-    """As `_or_margins`, of an option of which a tuple of numbers is one value for all margins."""
-
-    def check(value: Any) -> str | None:
-        if isinstance(value, tuple) and not is_by_margin(option, value):
-            return each(value)
-        return _or_margins(each)(value)
-
-    return check
-
-
-def _orders(value: Any) -> str | None:
-    values = value if isinstance(value, tuple) else (value,)
-    right = bool(values) and all(_whole(2)(order) is None for order in values)
-    right = right and len(set(values)) == len(values)
-    return None if right else "a tuple of different whole numbers of at least 2, e.g. (2, 3)"
-
-
-def _dimensions(value: Any) -> str | None:
-    values = value if isinstance(value, tuple) else ()
-    right = len(values) > 1 and all(_whole(1)(own) is None for own in values)
-    return None if right else "the number of features of each margin, e.g. (2, 1)"
-
-
-def _groups(value: Any) -> str | None:
-    """Names of features in groups."""
-    right = isinstance(value, tuple) and bool(value)
-    right = right and all(
-        isinstance(group, tuple) and group and all(isinstance(name, str) for name in group)
-        for group in value
-    )
-    return None if right else "lists of features, e.g. [[x1, x2], [x3, x4]]"
-
-
-_TRUTH = _one_of(True, False)
-_BY: Mapping[str, Check] = {"by": column_option, "reference": _level, "id": _id}
-_RANK = _or_auto(_or_tuple(_whole(1)))
+_TRUTH = checks.one_of(True, False)
+_BY: Mapping[str, Check] = {
+    "by": checks.column_option,
+    "reference": checks.level_name,
+    "id": checks.identifier,
+}
+_RANK = checks.or_auto(checks.or_tuple(checks.whole(1)))
 _AFM = {
     "F": _RANK,
-    "df": _or_dict(_or_tuple(_number(0, strictly=True))),
-    "k": _or_dict(_whole(2)),
-    "bs": _or_dict(_one_of(*AXIS_BASES)),
-    "knots": _or_dict(_knots),
-    "m": _or_dict(_degree_and_difference),
-    "atoms": _or_dict(_atoms),
+    "df": checks.or_dict(checks.or_tuple(checks.number(0, strictly=True))),
+    "k": checks.or_dict(checks.whole(2)),
+    "bs": checks.or_dict(checks.one_of(*AXIS_BASES)),
+    "knots": checks.or_dict(checks.knots),
+    "m": checks.or_dict(checks.degree_and_difference),
+    "atoms": checks.or_dict(checks.atoms),
     "main": _TRUTH,
     "center": _TRUTH,
 }
-_FM = {"F": _RANK, "sp": _number(0, strictly=False), "main": _TRUTH}
-_ORDERS = {"D": _or_auto(_whole(2)), "orders": _orders}
+_FM = {"F": _RANK, "sp": checks.number(0, strictly=False), "main": _TRUTH}
+_ORDERS = {"D": checks.or_auto(checks.whole(2)), "orders": checks.orders}
 _TENSOR = {
-    "d": _dimensions,
-    "k": _or_margins(_whole(2)),
-    "df": _or_margins(_number(0, strictly=True)),
-    "bs": _or_margins(_one_of(*BASES, LINEAR)),
-    "knots": _or_numbers("knots", _knots),
-    "m": _or_numbers("m", _degree_and_difference),
-    "atoms": _or_numbers("atoms", _atoms),
-    "sp": _or_margins(_number(0, strictly=False), may_miss=False),
+    "d": checks.dimensions,
+    "k": checks.or_margins(checks.whole(2)),
+    "df": checks.or_margins(checks.number(0, strictly=True)),
+    "bs": checks.or_margins(checks.one_of(*BASES, LINEAR)),
+    "knots": checks.or_numbers("knots", checks.knots),
+    "m": checks.or_numbers("m", checks.degree_and_difference),
+    "atoms": checks.or_numbers("atoms", checks.atoms),
+    "sp": checks.or_margins(checks.number(0, strictly=False), may_miss=False),
     **_BY,
 }
 
@@ -555,16 +335,16 @@ TERM_CALLS: dict[str, TermCall] = {
         "s",
         (1, None),
         {
-            "k": _whole(2),
-            "df": _number(0, strictly=True),
-            "bs": _one_of(*BASES, *CURVE_BASES),
-            "knots": _knots,
-            "m": _degree_and_difference,
-            "atoms": _atoms,
-            "sp": _or_several(_number(0, strictly=False)),
-            "shape": _one_of(*SHAPES),
+            "k": checks.whole(2),
+            "df": checks.number(0, strictly=True),
+            "bs": checks.one_of(*BASES, *CURVE_BASES),
+            "knots": checks.knots,
+            "m": checks.degree_and_difference,
+            "atoms": checks.atoms,
+            "sp": checks.or_several(checks.number(0, strictly=False)),
+            "shape": checks.one_of(*SHAPES),
             **_BY,
-            "pc": _point,
+            "pc": checks.point,
         },
         finish=_finish_smooth,
         hint=_SURFACES,
@@ -583,22 +363,22 @@ TERM_CALLS: dict[str, TermCall] = {
     "ridge": TermCall(
         "ridge",
         (1, None),
-        {"sp": _number(0, strictly=False), "df": _number(0, strictly=True)},
+        {"sp": checks.number(0, strictly=False), "df": checks.number(0, strictly=True)},
         finish=_finish_ridge,
         columns=True,
     ),
-    "lasso": TermCall("lasso", (1, None), {"sp": _number(0, strictly=False)}, columns=True),
+    "lasso": TermCall("lasso", (1, None), {"sp": checks.number(0, strictly=False)}, columns=True),
     "grouplasso": TermCall(
         "grouplasso",
         (1, None),
-        {"sp": _number(0, strictly=False), "groups": _groups},
+        {"sp": checks.number(0, strictly=False), "groups": checks.groups},
         finish=_finish_groups,
         columns=True,
     ),
     "deep": TermCall(
         "deep",
         (1, None),
-        {"net": _name, "orthogonalize": _one_of(True, False, "all")},
+        {"net": _name, "orthogonalize": checks.one_of(True, False, "all")},
         finish=_finish_deep,
         takes_arrays=True,
     ),
@@ -609,100 +389,3 @@ TERM_CALLS: dict[str, TermCall] = {
 def calls_of(kind: str) -> dict[str, TermCall]:
     """The calls of a kind of term that comes with the package."""
     return {name: call for name, call in TERM_CALLS.items() if call.kind == kind}
-
-
-def check_orders(name: str, options: Mapping[str, Any], features: list[str]) -> str | None:
-    """What is wrong with `D`, `orders`, and the lengths of `F` and `df`, or None.
-
-    `D` must not exceed the number of features; `F=(10, 5)` has one entry per order of interaction;
-    `df=(15, 8, 5)` one per order, main effects first where there are any.
-    """
-    count, listed = len(features), list_features(features)
-    if "D" in options and "orders" in options:
-        return f"`{name}()` takes `D` or `orders`, not both."
-    if "D" in options and not is_automatic_order(options) and not 2 <= options["D"] <= count:
-        return (
-            f"`D` of `{name}()` must lie between 2 and its number of features.\n"
-            f"    Received: D={options['D']} with {count} features ({listed})."
-        )
-    orders = _written_orders(options, count)
-    if max(orders) > count:
-        return (
-            f"`orders` of `{name}()` must not exceed its number of features.\n"
-            f"    Received: orders={options['orders']!r} with {count} features ({listed})."
-        )
-    return _check_ranks(name, options, orders) or _check_df(name, options, orders)
-
-
-def list_features(features: list[str]) -> str:
-    """Features as messages list them, the first six."""
-    more = ", ..." if len(features) > 6 else ""
-    return ", ".join(f"`{feature}`" for feature in features[:6]) + more
-
-
-def _check_ranks(name: str, options: Mapping[str, Any], orders: tuple[int, ...]) -> str | None:
-    rank = options.get("F")
-    if not isinstance(rank, tuple) or len(rank) == len(orders):
-        return None
-    return (
-        f"`F` of `{name}()` needs one number per order of interaction "
-        f"({len(orders)}: {_listed(orders)}).\n    Received: F={rank!r}."
-    )
-
-
-def _check_df(name: str, options: Mapping[str, Any], orders: tuple[int, ...]) -> str | None:
-    given = options.get("df")
-    all_orders = (1, *orders) if options.get("main", True) else orders
-    for value in given.values() if isinstance(given, dict) else (given,):
-        if isinstance(value, tuple) and len(value) != len(all_orders):
-            return (
-                f"`df` of `{name}()` needs one number per order "
-                f"({len(all_orders)}: {_listed(all_orders)}).\n    Received: df={value!r}."
-            )
-    return None
-
-
-def sort_orders(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The same options with `orders` in rising order, and the tuples of `F` and `df` moved alike."""
-    orders = options.get("orders")
-    if not isinstance(orders, tuple):
-        return dict(options)
-    moves = sorted(range(len(orders)), key=orders.__getitem__)
-
-    def move(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {feature: move(each) for feature, each in value.items()}
-        if not isinstance(value, tuple):
-            return value
-        main = len(value) - len(orders)
-        return value[:main] + tuple(value[main + place] for place in moves)
-
-    moved = {option: move(options[option]) for option in ("orders", "F", "df") if option in options}
-    return {**options, **moved}
-
-
-def interaction_orders(options: Mapping[str, Any], count: int) -> tuple[int, ...]:
-    """Orders of interaction that a term asks for, rising: `orders`, or 2..D.
-
-    D is 3 where it is not given (`afm` and `fm` give 2), or the number of features if that is less.
-    Where the data chooses it these are all that it may choose.
-    """
-    return tuple(sorted(_written_orders(options, count)))
-
-
-def _written_orders(options: Mapping[str, Any], count: int) -> tuple[int, ...]:
-    if "orders" in options:
-        given = options["orders"]
-        return given if isinstance(given, tuple) else (given,)
-    highest = _HIGHEST_ORDER if is_automatic_order(options) else options.get("D", _USUAL_ORDER)
-    # That a D which was given is not larger, `check_orders` sees to.
-    return tuple(range(2, min(highest, count) + 1))
-
-
-def is_automatic_order(options: Mapping[str, Any]) -> bool:
-    """Whether the data chooses up to which order there are interactions."""
-    return options.get("D") == AUTO
-
-
-def _listed(orders: tuple[int, ...]) -> str:
-    return ", ".join(f"order {order}" for order in orders)

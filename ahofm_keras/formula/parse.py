@@ -10,7 +10,8 @@ from ahofm_keras.formula.algebra import Factor, Factors, has_intercept, multiply
 from ahofm_keras.formula.calls import read_call
 from ahofm_keras.formula.dots import Dots, find_columns, taken_away
 from ahofm_keras.formula.expressions import ExpressionReader
-from ahofm_keras.formula.options import TERM_CALLS, interaction_orders
+from ahofm_keras.formula.options import TERM_CALLS
+from ahofm_keras.formula.orders import interaction_orders
 from ahofm_keras.formula.source import Snippet, Source, read_source
 from ahofm_keras.formula.spec import Formula, TermSpec
 from ahofm_keras.formula.tokens import read_tokens, split_sides

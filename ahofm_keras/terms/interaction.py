@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ahofm_keras.formula import TermCall, TermSpec
-from ahofm_keras.formula.options import calls_of, interaction_orders, is_automatic_order
+from ahofm_keras.formula.options import calls_of
+from ahofm_keras.formula.orders import interaction_orders, is_automatic_order
 from ahofm_keras.layers import FactorizedInteraction
 from ahofm_keras.terms.base import TERMS, Tensor, Term, register_term
 from ahofm_keras.terms.blocks import InteractionOrder, Sources

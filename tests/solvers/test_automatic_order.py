@@ -12,7 +12,7 @@ import pytest
 
 import ahofm_keras as ak
 from ahofm_keras.formula import parse_formula
-from ahofm_keras.formula.options import interaction_orders
+from ahofm_keras.formula.orders import interaction_orders
 from ahofm_keras.solvers.job import FitJob
 from ahofm_keras.solvers.moves.grow import is_next
 from ahofm_keras.solvers.settings import use_settings
