@@ -384,7 +384,7 @@ def _look_back(model: Any, fits: FitState, mark: str | None, request: FitRequest
         if other and not request.asks_for_starts:
             _warn_of_switched_off(model, solver)
     elif model.has_posterior:
-        if other or last is None:
+        if (other or last is None) and request.init_from is None:
             what = "rows" if other else "weights"
             request.tell(f"The {what} are not those of the last fit: starting anew.")
         several = request.asks_for_starts or model.starts > 1

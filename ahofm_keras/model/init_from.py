@@ -61,9 +61,10 @@ def check_init_from(model: Any, other: Any) -> None:
         raise DataError(f"`init_from` takes a fitted `AdditiveModel`. Received: {type(other)}.")
     if other is model:
         raise DataError("`init_from` is another model: a second `fit` of the same goes on by itself.")
-    several = [each for each in (model, other) if len(each.design.predictors) > 1]
-    if several:
-        raise DataError("`init_from` is for models with one predictor.")
+    for whose, each in (("This one", model), ("The other", other)):
+        if len(each.design.predictors) > 1:
+            names = ", ".join(f"`{name}`" for name in each.design.predictors)
+            raise DataError(f"`init_from` is for models with one predictor. {whose} has {names}.")
     if not other.is_fitted:
         raise NotFittedError("The model given as `init_from` is not fitted: call its `fit` first.")
     links = [each.family.link for each in (model, other)]
