@@ -125,6 +125,8 @@ BAD = {
         ak.FormulaError,
         "1 smoothing parameter, `s.g.` 1 smoothing parameter of",
     ),
+    "s(x, id=1) + s(z, id=1, sp=2)": (ak.FormulaError, "`sp` of `s.z.` is not that of `s.x.`"),
+    "s(x, id=1, df=4) + s(z, id=1, df=9)": (ak.FormulaError, "`df` of `s.z.` is not that of `s.x.`"),
     "g + s(g, by=g)": (ak.FormulaError, "one of its own features"),
 }
 
