@@ -162,6 +162,16 @@ def data() -> pd.DataFrame:
 FORMULA = "y ~ g + s(x, by=g, k=8) + s(x, by=z, k=7)"
 
 
+def test_a_level_without_weight_has_no_curve(data: pd.DataFrame) -> None:
+    """Nothing is left for its smoothing to be integrated over."""
+    weights = (data.g != "a").astype(float)
+    model = ak.AdditiveModel("y ~ g + s(x, by=g, k=8)", data)
+    model.fit(data, sample_weight=weights, restarts=0, verbose=0)
+    terms = ak.summary(model).terms
+    assert terms.edf["s(x):g[a]"] < 0.01 < terms.edf["s(x):g[b]"]
+    assert np.isfinite(model.predict(data, interval=0.9)).all(axis=None)
+
+
 @pytest.fixture(scope="module")
 def fitted(data: pd.DataFrame) -> ak.AdditiveModel:
     model = ak.AdditiveModel(FORMULA, data)
