@@ -147,7 +147,9 @@ def check_count(name: str, value: Any, least: int, none: bool = True) -> None:
 
 def unknown_feature(name: str, labels: list[str], whole: str = "model") -> DataError:
     """The error for a name that no variable of a model or effect has, with the nearest one."""
-    hint = did_you_mean(name, labels)
+    points = [label for label in labels if name in label.split(", ")]
+    hint = f" It is a coordinate of `{points[0]}`: name all of them." if points else ""
+    hint = hint or did_you_mean(name, labels)
     return DataError(f"The {whole} has no feature `{name}`.{hint} It has: {_listed(labels)}.")
 
 

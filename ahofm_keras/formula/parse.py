@@ -128,7 +128,7 @@ def _check_response(response: Expression, terms: tuple[TermSpec, ...]) -> None:
 
 def _check_repeated(terms: tuple[TermSpec, ...]) -> None:
     """A smooth, an offset, an order of interaction of the same features stands once."""
-    seen: set[tuple[Any, ...]] = set()
+    seen: dict[tuple[Any, ...], TermSpec] = {}
     for term in terms:
         orders: tuple[int, ...] = (1,)
         if term.kind in ("ahofm", "hofm"):
@@ -136,14 +136,30 @@ def _check_repeated(terms: tuple[TermSpec, ...]) -> None:
         for order in orders if term.kind != "linear" else ():
             # A curve per level, deviations and random slopes of the same features are different terms.
             basis = term.options["bs"] if term.kind == "s" and len(term.features) > 1 else None
-            one = (term.kind, frozenset(term.features), order, term.by, basis)
+            one = (term.kind, _same(term), order, term.by, basis)
             if one in seen:
-                raise term.error(f"`{term.label}` stands twice in the formula.{_within(term)}")
-            seen.add(one)
+                hint = _beside(term, seen[one])
+                raise term.error(f"`{term.label}` stands twice in the formula.{hint}")
+            seen[one] = term
 
 
-def _within(term: TermSpec) -> str:
-    return " A `te()` holds the `ti()` of the same features." if term.kind == "te" else ""
+def _same(term: TermSpec) -> frozenset[Any]:
+    """The features in no order: a point as its coordinates, beside others a category without `C()`."""
+    several = len(term.features) > 1 and term.kind == "s"
+    of = (own.arguments[0] if several and own.is_category else own for own in term.features)
+    return frozenset(coordinate for own in of for coordinate in own.coordinates)
+
+
+def _beside(term: TermSpec, other: TermSpec) -> str:
+    if term.kind == "te":
+        return " A `te()` holds the `ti()` of the same features."
+    if (
+        term.kind == "s"
+        and "re" in (first := term.options.get("bs"), other.options.get("bs"))
+        and (first != other.options.get("bs"))
+    ):
+        return f" Beside a smooth of a number the levels are those of `(1 | C({term.features[0]}))`."
+    return ""
 
 
 __all__ = ["Formula", "TermSpec", "parse_formula"]

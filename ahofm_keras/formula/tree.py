@@ -176,7 +176,8 @@ class _TreeReader:
             raise self.source.error(message, sign.start, sign.end)
         group = self._atom()
         if not self._at(")"):
-            message = "After `|` stands one column, whose levels have the effects: `(1 | g) + (1 | h)`."
+            message = "After `|` stands one column, whose levels have the effects: `(1 | g) + (1 | h)`. "
+            message += 'An effect per pair of levels is `s(g, h, bs="re")`.'
             raise self.source.error(message, group.start, self.tokens[self.place].end)
         return group
 

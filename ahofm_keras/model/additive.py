@@ -303,6 +303,7 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
         solver: str = "auto",
         restarts: Any = "auto",
         seed: int | None = None,
+        init_from: Any = None,
     ) -> keras.callbacks.History:
         """Fit the weights; a second call goes on from them.
 
@@ -330,6 +331,9 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
                 20,000 over the number of rows. It has one if `epochs` or `callbacks` are given, as all
                 other fits have.
             seed: of split, start and shuffling, by default the model's.
+            init_from: another fitted model of the same response: terms of the same label and basis begin
+                at its coefficients, with `"variational"` at its smoothing too; all others as they would
+                without it. Says which they are.
 
         Returns:
             Keras' `History`.
@@ -338,7 +342,7 @@ class AdditiveModel(ReadingMethods, Units, keras.Model):
             x, y, batch_size, epochs, verbose, callbacks, validation_split, validation_data, shuffle,
             class_weight, sample_weight, initial_epoch, steps_per_epoch, validation_steps,
             validation_batch_size, validation_freq, solver, restarts,
-            self.seed if seed is None else seed,
+            self.seed if seed is None else seed, init_from,
         )  # fmt: skip
         return run_fit(self, self._reader, self._fits, request)
 

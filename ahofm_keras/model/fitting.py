@@ -26,6 +26,7 @@ from ahofm_keras.model.arguments import (
 from ahofm_keras.model.collapse import warn_of_collapse
 from ahofm_keras.model.fit_result import FitResult, hash_rows, measure_fit
 from ahofm_keras.model.fit_state import FitState
+from ahofm_keras.model.init_from import begin_at_terms, check_init_from
 from ahofm_keras.model.limits import learn_limits, without_limits
 from ahofm_keras.model.nuisance import check_streamed, settle_nuisance
 from ahofm_keras.model.numerical import numerical_failures_told
@@ -76,6 +77,7 @@ class FitRequest:
     solver: str
     restarts: Any
     seed: int
+    init_from: Any = None
 
     def check(self, family: Family) -> None:
         """Raise a `DataError` for an argument that no solver could use."""
@@ -96,6 +98,8 @@ class FitRequest:
         check_class_weight(self.class_weight, family, self.sample_weight)
         check_callbacks(self.callbacks)
         check_verbose(self.verbose)
+        if self.init_from is not None and self.asks_for_starts:
+            raise DataError("`restarts` draws starts at random: give it or `init_from`, not both.")
 
     @property
     def asks_for_starts(self) -> bool:
@@ -125,6 +129,8 @@ def run_fit(
         request: what the user asked for.
     """
     request.check(model.family)
+    if request.init_from is not None:
+        check_init_from(model, request.init_from)
     if not model.response.is_column:
         request.tell(f"Fitting {model.response}: predictions are on the scale of {model.response}.")
     solver = pick_solver(model, request)
@@ -137,6 +143,7 @@ def run_fit(
     job = make_job(training, validation, request, model, solver)
     if not request.trains:
         with own_errors():
+            job = _begin(model, request, job, solver)
             return _solve(model, job, solver).history
     mark = hash_rows(rows, request.class_weight) if isinstance(rows, Rows) else None
     with _interruptions_noted(model, fits, solver, mark):
@@ -153,11 +160,12 @@ def _run(
     solver: str,
     mark: str | None,
 ) -> keras.callbacks.History:
-    if request.restarts == AUTO and _may_average(model, job.training, request, solver):
-        job = replace(job, restarts=_most_starts(model, job.training) - 1, until_agreed=True)
     laplace = solver not in _WITH_POSTERIOR and can_have_laplace(model, job)
     began = time.perf_counter()
     with noting() as notes, own_errors(), numerical_failures_told():
+        job = _begin(model, request, job, solver)
+        if request.restarts == AUTO and _may_average(model, job, request, solver):
+            job = replace(job, restarts=_most_starts(model, job.training) - 1, until_agreed=True)
         with without_limits(model, fits):
             outcome = _solve(model, job, solver)
             orthogonalise(model, job)
@@ -187,6 +195,14 @@ def _run(
         sample = replace(sample, y=model.family.given(sample.y, nuisance))
     model.keep_fit(result, sample)
     return outcome.history
+
+
+def _begin(model: Any, request: FitRequest, job: FitJob, solver: str) -> FitJob:
+    """The job, beginning at the terms of another model where one is given."""
+    if request.init_from is None:
+        return job
+    origin = begin_at_terms(model, request.init_from, solver, request.verbose)
+    return replace(job, origin=origin)
 
 
 def _solve(model: Any, job: FitJob, solver: str) -> Outcome:
@@ -334,12 +350,13 @@ def make_job(
     )
 
 
-def _may_average(model: Any, training: Rows | tf.data.Dataset, request: FitRequest, solver: str) -> bool:
+def _may_average(model: Any, job: FitJob, request: FitRequest, solver: str) -> bool:
     """Whether starts are averaged by default; `AdditiveModel.fit` says when."""
     followed = request.epochs is not None or bool(request.callbacks)
     interacting = bool(model.design.orders)
-    goes_on = model.has_posterior  # what is not gone on from was forgotten
-    affordable = _most_starts(model, training) > 1
+    # What is not gone on from was forgotten.
+    goes_on = model.has_posterior or job.origin is not None
+    affordable = _most_starts(model, job.training) > 1
     return solver == VARIATIONAL and interacting and affordable and not followed and not goes_on
 
 
@@ -367,7 +384,7 @@ def _look_back(model: Any, fits: FitState, mark: str | None, request: FitRequest
         if other and not request.asks_for_starts:
             _warn_of_switched_off(model, solver)
     elif model.has_posterior:
-        if other or last is None:
+        if (other or last is None) and request.init_from is None:
             what = "rows" if other else "weights"
             request.tell(f"The {what} are not those of the last fit: starting anew.")
         several = request.asks_for_starts or model.starts > 1

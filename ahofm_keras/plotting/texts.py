@@ -72,18 +72,23 @@ def level_name(value: Any, width: int = 26) -> str:
 def shorten_apart(names: Sequence[str], width: int) -> list[str]:
     """Names of at most so many letters that still differ from each other, where that is possible.
 
-    Words that all names begin with tell nothing: they are left out first, then the middle of each name.
+    Words that all names begin with tell nothing: as many as need be are left out first, then the middle
+    of each name.
     Where that leaves the same letters of two names, more is kept of their ends or of their beginnings.
 
     Example:
         >>> shorten_apart(["county of the north, upper", "county of the south, upper"], 14)
         ['…north, upper', '…south, upper']
+        >>> shorten_apart(["county of the north", "county of the south"], 14)
+        ['…of the north', '…of the south']
     """
     if max(map(len, names), default=0) <= width:
         return list(names)
     ends = min(names), max(names)
     common = next((k for k, pair in enumerate(zip(*ends, strict=False)) if pair[0] != pair[1]), 0)
-    start = max(ends[0][:common].rfind(mark) + 1 for mark in " _:.-/")
+    starts = [place + 1 for place, letter in enumerate(ends[0][:common]) if letter in " _:.-/"] or [0]
+    longest = max(map(len, names)) + len("…")
+    start = next((own for own in starts if longest - own <= width), starts[-1])
     tails = [f"…{name[start:]}" if start else name for name in names]
     cuts = sorted(range(1, width), key=lambda front: abs(front - width // 2))
     return max(

@@ -101,6 +101,7 @@ class FitJob:
         monitor: the metric that early stopping watches on validation rows.
         keras_arguments: further arguments of `keras.Model.fit`.
         settings: constants of the solvers, see `use_settings`.
+        origin: an `Origin`, the terms of another model at which a variational fit begins, or None.
     """
 
     training: Rows | tf.data.Dataset
@@ -119,6 +120,7 @@ class FitJob:
     monitor: str = "deviance"
     keras_arguments: dict[str, Any] = field(default_factory=dict)
     settings: Settings = field(default_factory=current_settings)
+    origin: Any = None
 
     def weighted_training(self) -> Rows:
         """Training rows in memory, with the weights of their classes where these were given."""

@@ -16,6 +16,7 @@ from ahofm_keras.solvers.groups import FactorGroup, find_surface
 from ahofm_keras.solvers.spreads import KeptSpread, Spread
 from ahofm_keras.solvers.state import State
 from ahofm_keras.solvers.weights import read_linear_weights
+from ahofm_keras.terms.blocks import InteractionOrder
 
 # Stands for the logarithm of 0, which is no number to keep as a weight; its exponential is 0 in float64.
 _LOG_OF_ZERO = -750.0
@@ -173,14 +174,10 @@ def read_posterior(model: Any, engine: Engine) -> State | None:
     layer = model.posterior
     if not model.has_posterior:
         return None
-    state, dispersion = engine.start(groups=0), float(layer.dispersion) / engine.weight_unit
-    unit = np.log(engine.weight_unit)
-    if engine.family.dispersion_known:
-        # Precisions of priors are then absolute: those of another family were divided by its dispersion.
-        unit, dispersion = unit + np.log(dispersion), 1.0
+    state, (dispersion, unit) = engine.start(groups=0), read_dispersion(engine, layer)
     orders = enumerate(engine.design.layout.only.orders)
     found = [
-        _read_group(engine, layer, place, number, unit)
+        read_group(engine, layer, order, place, number, unit)
         for place, order in orders
         for number in range(order.groups)
     ]
@@ -190,13 +187,22 @@ def read_posterior(model: Any, engine: Engine) -> State | None:
     _, firsts = np.unique(engine.design.layout.only.smoothing_index or (0,), return_index=True)
     linear = replace(
         linear,
-        prior=linear.prior.with_smoothing(_logarithms(layer.linear_smoothing, unit)[firsts]),
+        prior=linear.prior.with_smoothing(logarithms(layer.linear_smoothing, unit)[firsts]),
         spread=Spread(root @ root.T, linear.edf),
     )
-    return _with_covariances(engine, State(dispersion, linear, groups))
+    return with_covariances(engine, State(dispersion, linear, groups))
 
 
-def _with_covariances(engine: Engine, state: State) -> State:
+def read_dispersion(engine: Engine, layer: Any) -> tuple[float, float]:
+    """The dispersion that a posterior has, and the logarithm of the unit of what precisions it keeps."""
+    dispersion, unit = float(layer.dispersion) / engine.weight_unit, float(np.log(engine.weight_unit))
+    if engine.family.dispersion_known:
+        # Precisions of priors are then absolute: those of another family were divided by its dispersion.
+        return 1.0, unit + float(np.log(dispersion))
+    return dispersion, unit
+
+
+def with_covariances(engine: Engine, state: State) -> State:
     """A state that was read, each block of factors with its covariance at the means of all others."""
     read, found = engine.linearise(state), state
     for index, group in enumerate(state.groups):
@@ -211,20 +217,38 @@ def _with_covariances(engine: Engine, state: State) -> State:
     return found
 
 
-def _logarithms(weight: Any, unit: float) -> np.ndarray:
+def logarithms(weight: Any, unit: float) -> np.ndarray:
+    """Logarithms of lambda and tau that a posterior keeps, in units of the weights of a fit."""
     values = np.asarray(weight)
     return np.where(values <= _LOG_OF_ZERO, -np.inf, values - unit)
 
 
-def _read_group(engine: Engine, layer: Any, place: int, number: int, unit: float) -> FactorGroup | None:
-    """A group as the model has it, without the factors that were switched off; None where all were."""
-    order = engine.design.layout.only.orders[place]
+def read_group(
+    engine: Engine,
+    layer: Any,
+    order: InteractionOrder,
+    place: int,
+    number: int,
+    unit: float,
+    size: float = 1.0,
+) -> FactorGroup | None:
+    """A group as a model has it, without the factors that were switched off; None where all were.
+
+    Args:
+        engine: of the fit.
+        layer: the posterior of the model.
+        order: of the engine's.
+        place: of the same order in the posterior.
+        number: of the group.
+        unit: logarithm of the unit of precisions.
+        size: what factors are multiplied with.
+    """
     slots = np.array(order.factors_of(number))
     smoothing = np.asarray(layer.factor_smoothing[place])[:, slots]
     kept = np.isfinite(smoothing).any(axis=(0, 2))
     if not kept.any():
         return None
-    slots, parameters = slots[kept], _logarithms(smoothing[:, kept], unit)
+    slots, parameters = slots[kept], logarithms(smoothing[:, kept], unit)
     means, edf = (np.asarray(own[place])[:, slots] for own in (layer.factor_means, layer.factor_edf))
     pair = find_surface(order, means, edf)
     if pair is not None:
@@ -238,10 +262,10 @@ def _read_group(engine: Engine, layer: Any, place: int, number: int, unit: float
         if group.is_surface and not own.is_updated:
             continue
         block, columns = own.whole(), _own_columns(own.factor_smoothing)
-        bands = layer.band(place, j, slots)[first, second]
+        bands = size**2 * layer.band(place, j, slots)[first, second]
         known = replace(
             block.with_factor_smoothing(parameters[j][:, columns]),
-            mean=means[j, :, : block.width].reshape(-1),
+            mean=size * means[j, :, : block.width].reshape(-1),
             spread=KeptSpread(np.ascontiguousarray(bands.transpose(1, 2, 0)), block.edf),
         )
         group = group.with_block(j, known)

@@ -32,6 +32,8 @@ def left_for(group: int, solution: Solution, system: System) -> System:
     left = np.linalg.solve(rows, np.column_stack([products, sums]))
     seen = np.flatnonzero(_is_seen(own_gram))
     kept, kept_sums = np.zeros_like(own_gram), np.zeros(len(own))
+    if not len(seen):  # rows of weight 0 alone, or none of that level
+        return System(kept, kept_sums, system.dispersion)
     within = np.ix_(seen, seen)
     kept[within], kept_sums[seen] = _without_rounding(
         left[:, :-1][within], left[seen, -1], own_gram.diagonal()[seen]

@@ -21,6 +21,7 @@ from ahofm_keras.solvers.job import FitJob, Outcome, is_no_worse
 from ahofm_keras.solvers.moves import try_moves
 from ahofm_keras.solvers.moves.main_effects import MainEffectsOnly
 from ahofm_keras.solvers.moves.reset_smoothing import ResetSmoothing
+from ahofm_keras.solvers.origin import begin_at
 from ahofm_keras.solvers.posterior import read_posterior, write_posterior
 from ahofm_keras.solvers.settings import Settings
 from ahofm_keras.solvers.starts import draw_factors
@@ -34,7 +35,12 @@ def fit_variational(model: Any, job: FitJob) -> Outcome:
     """Fit by coordinate ascent on the evidence bound; the posterior stays in the model."""
     engine = make_engine(model, job, variational=True)
     known = read_posterior(model, engine)
-    steps = _go_on(engine, known) if known is not None else _starts(engine, model, job)
+    if known is not None:
+        steps = _go_on(engine, known)
+    elif job.origin is not None:
+        steps = _go_on_elsewhere(engine, begin_at(model, engine, job.origin))
+    else:
+        steps = _starts(engine, model, job)
     sweeps = job.settings.variational_sweeps * (job.restarts + 1)
     return run_sweeps(model, job, steps, sweeps, _logs, write_posterior)
 
@@ -94,11 +100,15 @@ def _from_samples(engine: Engine, model: Any, job: FitJob, seed: int, sizes: lis
     samples = (make_engine(model, job, variational=True, chosen=rows) for rows in chosen)
     state = yield from ascend(next(samples), seed)
     for larger in (*samples, engine):
-        state = yield from _go_on(larger, state, Rough.FAR)
-        # What a few rows did not show, more rows may.
-        grown = yield from grow(larger, state)
-        state = state if grown is state else (yield from climb(larger, grown))
+        state = yield from _go_on_elsewhere(larger, state)
     return state
+
+
+def _go_on_elsewhere(engine: Engine, state: State) -> Steps:
+    """Sweeps from a state that was reached on fewer or other rows: these may show what those did not."""
+    state = yield from _go_on(engine, state, Rough.FAR)
+    grown = yield from grow(engine, state)
+    return state if grown is state else (yield from climb(engine, grown))
 
 
 def sample_sizes(rows: int, settings: Settings) -> list[int]:

@@ -32,6 +32,7 @@ def warn_if_not_identifiable(
         columns: training data.
     """
     _warn_of_lines(terms, features)
+    _warn_of_coordinates(terms, features)
     free = [term.parametric for term in terms if term.parametric and not term.has_penalty]
     _warn_of_dependent_columns(free, columns)
     for first, second, part in _shared_parts(terms, features):
@@ -66,6 +67,25 @@ def _warn_of_lines(terms: Sequence[Term], features: Sequence[Feature]) -> None:
                     f"{own} stands as a linear term and inside `{holder}`, which "
                     "holds the straight line already: the two cannot be told apart. Leave one out."
                 )
+
+
+def _warn_of_coordinates(terms: Sequence[Term], features: Sequence[Feature]) -> None:
+    """A smooth of points holds nearly all smooth functions of each of its coordinates."""
+    main = {term: [features[place].expression for (place,) in _mains(term)] for term in terms}
+    for points, point in ((term, own) for term in terms for own in main[term] if own.is_point):
+        for other in terms:
+            held = {*main[other], *other.lines} & {*point.coordinates} if other is not points else set()
+            if held:
+                listed = ", ".join(f"`{own}`" for own in point.coordinates if own in held)
+                warn(
+                    f"`{points.label}` and `{other.label}` both hold functions of {listed}: the two "
+                    "cannot be told apart. Leave one out."
+                )
+
+
+def _mains(term: Term) -> list[tuple[int, ...]]:
+    """Features of which a term holds a main effect."""
+    return [subset for subset in map(tuple, term.subsets()) if len(subset) == 1]
 
 
 def _warn_of_dependent_columns(designs: Sequence[Parametric], columns: Mapping[str, np.ndarray]) -> None:

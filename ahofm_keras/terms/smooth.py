@@ -8,11 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ahofm_keras.errors import warn
 from ahofm_keras.formula import TermCall, TermSpec
 from ahofm_keras.formula.options import calls_of
 from ahofm_keras.layers import ShapedSmooth, Smooth
 from ahofm_keras.terms.base import Tensor, Term, register_term
 from ahofm_keras.terms.blocks import ProductColumns, Sources
+from ahofm_keras.terms.features import Feature
 from ahofm_keras.terms.functional import as_functional
 from ahofm_keras.terms.groups import PRODUCTS, GroupReader
 from ahofm_keras.terms.learning import Learning
@@ -52,6 +54,8 @@ class SmoothTerm(Term):
         # A given lambda is that of a penalty that other software can be given.
         asked = {"atoms": False, **options} if "sp" in options else options
         place = learning.pool.position(feature, learning.request(feature, asked), spec)
+        if options.get("bs") == "re" and not learning.is_category(feature):
+            _warn_of_a_measurement(spec, learning.pool.features[place])
         if "sp" in options:
             smoothing = float(options["sp"])
         else:
@@ -120,6 +124,17 @@ class SmoothTerm(Term):
         kept = np.arange(len(coordinates))
         source = (self.name, 0)
         reader.add_products(1, self.features, (coordinates[:, None],), source, PRODUCTS, kept)
+
+
+def _warn_of_a_measurement(spec: TermSpec, feature: Feature) -> None:
+    """Numbers that stand for levels are whole; others are nearly always measured."""
+    if all(float(level).is_integer() for level in feature.basis.levels):
+        return
+    name = feature.label
+    warn(
+        f"`{spec.label}` takes each of the {feature.basis.size} different values of the number `{name}` "
+        f"as a level with an effect of its own. A smooth function of it is `s({name})`, a line `{name}`."
+    )
 
 
 def usual_df(spec: TermSpec) -> float:

@@ -27,6 +27,7 @@ def tie(term: Term, spec: TermSpec, others: Sequence[Tied], learning: Learning) 
     own = _block(term, spec, learning)
     if not others:
         return term
+    _check_given(spec, others[0])
     first = _block(*others[0], learning)
     kinds, wanted = ([feature.basis.kind for feature in block.features] for block in (own, first))
     if kinds != wanted or len(own.penalties) != len(first.penalties) or own.atoms != first.atoms:
@@ -35,6 +36,16 @@ def tie(term: Term, spec: TermSpec, others: Sequence[Tied], learning: Learning) 
             f"{_lambdas(first)}, `{term.label}` {_lambdas(own)}."
         )
     return term.with_smoothing(first.smoothing, first.fixed)
+
+
+def _check_given(spec: TermSpec, first: Tied) -> None:
+    """What a later term asks of the smoothing is what the first one asks, or nothing."""
+    for option in ("sp", "df"):
+        if option in spec.options and spec.options[option] != first.spec.options.get(option):
+            raise spec.error(
+                f"Terms of one `id` share their smoothing: `{option}` of `{spec.label}` is not that of "
+                f"`{first.term.label}`. Give it to the first one alone."
+            )
 
 
 def _block(term: Term, spec: TermSpec, learning: Learning) -> Columns:

@@ -175,7 +175,8 @@ OPERATORS: list[Row] = [
      f"`|` is not known here. {KNOWN_SIGNS} A random intercept of `g` is `(1 | g)` in brackets, or `s(g)`."),
     ("y ~ (1 | g / h)",
      "         ^^^",
-     "After `|` stands one column, whose levels have the effects: `(1 | g) + (1 | h)`."),
+     "After `|` stands one column, whose levels have the effects: `(1 | g) + (1 | h)`. "
+     'An effect per pair of levels is `s(g, h, bs="re")`.'),
     ("y ~ (x:z | g)",
      "     ^",
      "Before `|` stand columns with `+` between them, or `1`, e.g. `(1 + x | g)`."),

@@ -73,6 +73,12 @@ def test_exports_predict_the_same(tmp_path: Path) -> None:
     np.testing.assert_allclose(found["link_se"], spread, rtol=1e-4)
 
 
+def test_a_coordinate_alone_is_told_of_its_place() -> None:
+    model = ak.fit("y ~ s(lon, lat, k=8)", make_data(60), restarts=0, verbose=0)
+    with pytest.raises(ak.DataError, match="It is a coordinate of `lon, lat`: name all of them"):
+        ak.effect(model, "lon")
+
+
 def test_terms_sum_to_the_link(fitted: ak.AdditiveModel) -> None:
     rows = make_data(60)
     terms = fitted.predict(rows, type="terms")

@@ -125,6 +125,8 @@ BAD = {
         ak.FormulaError,
         "1 smoothing parameter, `s.g.` 1 smoothing parameter of",
     ),
+    "s(x, id=1) + s(z, id=1, sp=2)": (ak.FormulaError, "`sp` of `s.z.` is not that of `s.x.`"),
+    "s(x, id=1, df=4) + s(z, id=1, df=9)": (ak.FormulaError, "`df` of `s.z.` is not that of `s.x.`"),
     "g + s(g, by=g)": (ak.FormulaError, "one of its own features"),
 }
 
@@ -158,6 +160,16 @@ def data() -> pd.DataFrame:
 
 
 FORMULA = "y ~ g + s(x, by=g, k=8) + s(x, by=z, k=7)"
+
+
+def test_a_level_without_weight_has_no_curve(data: pd.DataFrame) -> None:
+    """Nothing is left for its smoothing to be integrated over."""
+    weights = (data.g != "a").astype(float)
+    model = ak.AdditiveModel("y ~ g + s(x, by=g, k=8)", data)
+    model.fit(data, sample_weight=weights, restarts=0, verbose=0)
+    terms = ak.summary(model).terms
+    assert terms.edf["s(x):g[a]"] < 0.01 < terms.edf["s(x):g[b]"]
+    assert np.isfinite(model.predict(data, interval=0.9)).all(axis=None)
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,26 @@ from ahofm_keras.terms import Design, features
 from ahofm_keras.terms.smooth import SmoothTerm
 from tests.terms.common import DATA, fit
 
+TWICE = (
+    "`s(x, z)` and `{other}` both hold functions of `x`: the two cannot be told apart. Leave one out."
+)
+
+
+@pytest.mark.parametrize("other", ["s(x)", "x", "lasso(x)"])
+def test_a_coordinate_beside_its_place_is_warned_of(other: str) -> None:
+    assert TWICE.format(other=other) in warned(f"s(x, z) + {other}")[1]
+
+
+def test_products_with_a_place_are_other_functions() -> None:
+    assert not warned("s(x, z) + g + s(x, by=g)")[1]
+
+
+def test_measured_numbers_as_levels_are_warned_of() -> None:
+    _, (message,) = warned("(1 | x)")
+    assert message.startswith("`s(x)` takes each of the 240 different values of the number `x`")
+    assert not warned("(1 | n)", DATA.assign(n=[row % 5 for row in range(len(DATA))]))[1]
+
+
 # What cannot be reached
 
 
