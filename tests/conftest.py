@@ -14,6 +14,9 @@ from ahofm_keras.model import starts
 SHIPPED_ROWS_OF_STARTS = starts.ROWS_OF_STARTS
 starts.ROWS_OF_STARTS = 0
 
+# Scripts that made stored figures import what the tests do not need.
+collect_ignore = ["fixtures"]
+
 # Files that fit many models, run pages or start processes; `make quick` leaves them out.
 SLOW = """
 decomposition/test_parts.py decomposition/test_purify.py decomposition/test_tensors.py

@@ -23,7 +23,8 @@ class NonNegative(keras.constraints.Constraint):
         free: number of the last entries that may have any sign.
 
     Example:
-        >>> NonNegative(1)(keras.ops.array([-1.0, 2.0, -3.0])).tolist()
+        >>> held = NonNegative(1)(keras.ops.array([-1.0, 2.0, -3.0]))
+        >>> keras.ops.convert_to_numpy(held).tolist()
         [0.0, 2.0, -3.0]
     """
 

@@ -10,7 +10,10 @@ import numpy as np
 import pandas as pd
 
 import ahofm_keras as ak
+from ahofm_keras.solvers import SOLVERS
 
+# Of any model; the other one takes turns with the networks of a model.
+COMMON_SOLVERS = sorted(set(SOLVERS) - {"hybrid"})
 FAMILIES = ("gaussian", "bernoulli", "poisson", "gamma")
 FORMULA = "gaussian ~ s(x1, k=6) + x3"
 
