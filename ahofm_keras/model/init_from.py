@@ -108,6 +108,9 @@ def _difference(model: Any, term: Term, other: Any, known: Term) -> str | None:
             return reason
     if term.parametric != known.parametric:
         return "levels, or centre and scale, were learned from other rows"
+    sums = [each.weight_function for each in (term, known)]
+    if len({str(None if own is None else own.config()) for own in sums}) > 1:
+        return "its functions were learned from other rows"
     if _shape(layouts[0], term) != _shape(layouts[1], known):
         return "the other model's has other options"
     return None

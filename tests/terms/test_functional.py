@@ -263,6 +263,18 @@ def test_two_terms_of_one_axis_are_told_apart_by_their_weights() -> None:
     assert lambdas.iloc[0] == pytest.approx(lambdas.iloc[1])
 
 
+def test_a_fit_begins_at_another_only_where_the_functions_are_the_same(fitted: ak.AdditiveModel) -> None:
+    same = model_of("y ~ s(t, by=w, k=8)")
+    same.fit(DATA, init_from=fitted, verbose=0)
+    fresh = model_of("y ~ s(t, by=w, k=8)")
+    fresh.fit(DATA, verbose=0)
+    np.testing.assert_allclose(same.predict(DATA), fresh.predict(DATA), atol=0.02)
+    other = make_data(seed=1)
+    model = ak.AdditiveModel("y ~ s(t, by=w, k=8)", other)
+    with pytest.warns(ak.AhofmWarning, match="`s.t.:w` starts as it would without it: its functions"):
+        model.fit(other, init_from=fitted, verbose=0)
+
+
 def test_every_parameter_may_have_one() -> None:
     model = ak.AdditiveModel({"loc": "y ~ s(t, by=w, k=6)", "scale": "~ s(t, k=6) + s(x, k=6)"}, {
         **DATA, "t": np.random.default_rng(0).uniform(size=(120, 15)),
