@@ -147,7 +147,9 @@ def test_refined_models_keep_their_neighbours() -> None:
     data = make_data(300)
     data["y"] += 6 * (data.lon - 0.5) * (data.time - 0.5)
     model = ak.AdditiveModel(
-        'y ~ s(g, bs="mrf") + s(lon, lat) + afm(lon, time, F=2)', data, neighbours={"g": NEAR}
+        'y ~ s(g, bs="mrf") + s(lon, lat) + afm(lon, time, F=2, main=False)',
+        data,
+        neighbours={"g": NEAR},
     )
     model.fit(data, verbose=0)
     refined = ak.refine(model, data, top=1, fit=False)
